@@ -1,4 +1,4 @@
-module github.com/sawhorse-dev/sawhorse/tools
+module github.com/sawhorse-dev/sawhorse/tools/plugins
 
 go 1.26.0
 
