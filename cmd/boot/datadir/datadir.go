@@ -1,0 +1,257 @@
+package datadir
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	lockName     = "owner.lock"
+	endpointName = "endpoint"
+	socketName   = "owner.sock"
+
+	// maxSocketPath is below the smallest sun_path of the systems we build for (104 bytes with its NUL on Darwin, 108 on Linux).
+	maxSocketPath = 100
+
+	// maxEndpointBytes bounds what is read from an endpoint file, which a broken disk may have filled with anything.
+	maxEndpointBytes = 64 << 10
+)
+
+// Endpoint says who owns a data directory and how to reach the owner. It is the content of DIR/endpoint.
+type Endpoint struct {
+	PID           int       `json:"pid"`
+	Role          string    `json:"role"`                     // the command that owns: serve, mcp or workbench
+	Socket        string    `json:"socket"`                   // absolute path of the owner's Unix socket
+	URL           string    `json:"url,omitempty"`            // http://HOST:PORT, when the owner also serves TCP
+	WorkbenchRoot string    `json:"workbench_root,omitempty"` // presentation root stored in the directory
+	Version       string    `json:"version,omitempty"`
+	StartedAt     time.Time `json:"started_at"`
+}
+
+// HeldError says that another process owns the directory. Holder is what is known of it; its PID is 0 when nothing is.
+type HeldError struct {
+	Dir    string
+	Holder Endpoint
+}
+
+// Error names the holder as far as it is known.
+func (e *HeldError) Error() string {
+	if e.Holder.PID == 0 {
+		return fmt.Sprintf("data directory %s is owned by another process", e.Dir)
+	}
+	s := fmt.Sprintf("data directory %s is owned by sawhorse %s (pid %d", e.Dir, e.Holder.Role, e.Holder.PID)
+	if e.Holder.URL != "" {
+		s += ", " + e.Holder.URL
+	}
+	return s + ")"
+}
+
+// ErrNoOwner says that nobody answers for the directory right now. A caller may try again: a new owner may publish.
+var ErrNoOwner = errors.New("no process owns the data directory right now")
+
+// Owner is the ownership of one data directory. Its methods may be called by several goroutines, Close once.
+type Owner struct {
+	dir       string
+	lock      *os.File
+	self      Endpoint
+	listener  net.Listener
+	socketDir string // a directory of ours outside DIR, when DIR's own path is too long for a socket
+}
+
+// Acquire makes the calling process the owner of dir, which is created (mode 0700) when missing.
+//
+// Afterwards no other process can acquire dir until Close or the end of this process. Files that an earlier owner
+// left (endpoint, socket) are gone. The error is *HeldError when another process owns dir.
+func Acquire(dir, role string, now time.Time) (*Owner, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := os.MkdirAll(abs, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(abs, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, &HeldError{Dir: abs, Holder: holder(abs)}
+		}
+		return nil, fmt.Errorf("data directory %s: lock: %w", abs, err)
+	}
+	o := &Owner{dir: abs, lock: lock, self: Endpoint{PID: os.Getpid(), Role: role, StartedAt: now.UTC()}}
+	if err := o.clean(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	// The lock file names its holder from the first moment, also while the store is still being opened.
+	note := strconv.Itoa(o.self.PID) + " " + role + "\n"
+	if err := errors.Join(lock.Truncate(0), writeAt(lock, note)); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("data directory %s: %w", abs, err)
+	}
+	return o, nil
+}
+
+func writeAt(f *os.File, s string) error {
+	_, err := f.WriteAt([]byte(s), 0)
+	return err
+}
+
+// clean removes what a dead owner left behind. It runs under the lock only.
+func (o *Owner) clean() error {
+	for _, name := range []string{endpointName, endpointName + ".new", socketName} {
+		if err := os.Remove(filepath.Join(o.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("data directory %s: %w", o.dir, err)
+		}
+	}
+	return nil
+}
+
+// Dir is the absolute path of the directory.
+func (o *Owner) Dir() string { return o.dir }
+
+// Listen opens the owner's Unix socket, readable and writable by this user only. It is called at most once.
+func (o *Owner) Listen() (net.Listener, error) {
+	path := filepath.Join(o.dir, socketName)
+	if len(path) > maxSocketPath {
+		dir, err := os.MkdirTemp("", "sawhorse-")
+		if err != nil {
+			return nil, fmt.Errorf("owner socket: %w", err)
+		}
+		o.socketDir = dir
+		path = filepath.Join(dir, socketName)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("owner socket: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("owner socket: %w", err)
+	}
+	o.listener = l
+	o.self.Socket = path
+	return l, nil
+}
+
+// Publish writes DIR/endpoint. url is empty unless the owner serves TCP. Afterwards Dial reaches this process.
+func (o *Owner) Publish(url, workbenchRoot, version string) error {
+	o.self.URL, o.self.WorkbenchRoot, o.self.Version = url, workbenchRoot, version
+	data, err := json.MarshalIndent(o.self, "", "  ")
+	if err != nil {
+		return fmt.Errorf("endpoint file: %w", err)
+	}
+	if err := writeWhole(filepath.Join(o.dir, endpointName), append(data, '\n')); err != nil {
+		return fmt.Errorf("endpoint file: %w", err)
+	}
+	return nil
+}
+
+func writeWhole(path string, data []byte) error {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+	}
+	return err
+}
+
+// Withdraw removes DIR/endpoint, so that newcomers are no longer sent here while the owner drains.
+func (o *Owner) Withdraw() error {
+	if err := os.Remove(filepath.Join(o.dir, endpointName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("endpoint file: %w", err)
+	}
+	return nil
+}
+
+// Close gives the directory up: endpoint and socket go first, the lock last. The store must be closed before.
+func (o *Owner) Close() error {
+	err := o.Withdraw()
+	if o.listener != nil {
+		if cerr := o.listener.Close(); cerr != nil && !errors.Is(cerr, net.ErrClosed) {
+			err = errors.Join(err, cerr)
+		}
+	}
+	if o.socketDir != "" {
+		err = errors.Join(err, os.RemoveAll(o.socketDir))
+	}
+	return errors.Join(err, o.lock.Truncate(0), o.lock.Close())
+}
+
+// Read returns the content of dir's endpoint file. The error is ErrNoOwner when there is none.
+func Read(dir string) (Endpoint, error) {
+	f, err := os.Open(filepath.Join(dir, endpointName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Endpoint{}, ErrNoOwner
+	}
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("endpoint file: %w", err)
+	}
+	defer f.Close()
+	data := make([]byte, maxEndpointBytes)
+	n, err := f.Read(data)
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("endpoint file: %w", err)
+	}
+	var e Endpoint
+	if err := json.Unmarshal(data[:n], &e); err != nil {
+		return Endpoint{}, fmt.Errorf("endpoint file: %w", err)
+	}
+	if !filepath.IsAbs(e.Socket) {
+		return Endpoint{}, errors.New("endpoint file: it names no socket")
+	}
+	return e, nil
+}
+
+// Dial connects to the owner of dir. The error wraps ErrNoOwner when nobody publishes or nobody answers.
+func Dial(ctx context.Context, dir string) (net.Conn, error) {
+	e, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", e.Socket)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoOwner, err)
+	}
+	return conn, nil
+}
+
+// holder reads who holds a lock that could not be had: from the endpoint when it is published, else from the lock file.
+func holder(dir string) Endpoint {
+	if e, err := Read(dir); err == nil {
+		return e
+	}
+	data, err := os.ReadFile(filepath.Join(dir, lockName))
+	if err != nil {
+		return Endpoint{}
+	}
+	pid, role, _ := strings.Cut(strings.TrimSpace(string(data)), " ")
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return Endpoint{}
+	}
+	return Endpoint{PID: n, Role: role}
+}
