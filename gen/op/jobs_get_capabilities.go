@@ -32,18 +32,29 @@ func (v *JobsGetCapabilitiesRequest) decode(s *scanner) {
 	}
 }
 
-// JobsGetCapabilitiesResult is the success object of jobs.get_capabilities.
+// JobsGetCapabilitiesResult is the success object of jobs.get_capabilities. What this server offers.
 type JobsGetCapabilitiesResult struct {
-	NodetoolVersion    string
-	ServerTime         string
+	// Version of the lifecycle protocol.
+	ProtocolVersion string
+	// Version of the server, never empty.
+	NodetoolVersion string
+	// The server's clock.
+	ServerTime string
+	// Encodings of the WebSocket; at least one.
 	SupportedEncodings []string
-	DefaultEncoding    string
-	Profiles           map[string]string
-	RegistryRevision   int64
-	PythonBridge       string
-	AuthModes          []string
-	AssetURISchemes    []string
-	Limits             JobsLimits
+	// Encoding of a new WebSocket.
+	DefaultEncoding string
+	Profiles        JobsProfiles
+	// Changes whenever the set of node types does.
+	RegistryRevision int64
+	// State of the Python bridge.
+	PythonBridge string
+	// Ways to authenticate.
+	AuthModes []string
+	// URI schemes of assets.
+	AssetURISchemes  []string
+	ExecutionOptions *JobsExecutionOptions
+	Limits           JobsLimits
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -68,18 +79,13 @@ func (v *JobsGetCapabilitiesResult) AppendJSON(dst []byte) []byte {
 		dst = closeArray(dst, from)
 	}
 	dst = appendString(append(dst, `,"default_encoding":`...), v.DefaultEncoding)
+	if v.ExecutionOptions != nil {
+		dst = v.ExecutionOptions.AppendJSON(append(dst, `,"execution_options":`...))
+	}
 	dst = v.Limits.AppendJSON(append(dst, `,"limits":`...))
 	dst = appendString(append(dst, `,"nodetool_version":`...), v.NodetoolVersion)
-	dst = append(dst, `,"profiles":`...)
-	{
-		from := len(dst)
-		for _, k := range sortedKeys(v.Profiles) {
-			dst = append(appendString(append(dst, ','), k), ':')
-			dst = appendString(dst, v.Profiles[k])
-		}
-		dst = closeObject(dst, from)
-	}
-	dst = append(dst, `,"protocol_version":"1"`...)
+	dst = v.Profiles.AppendJSON(append(dst, `,"profiles":`...))
+	dst = appendString(append(dst, `,"protocol_version":`...), v.ProtocolVersion)
 	dst = appendString(append(dst, `,"python_bridge":`...), v.PythonBridge)
 	dst = appendInt(append(dst, `,"registry_revision":`...), v.RegistryRevision)
 	dst = appendString(append(dst, `,"server_time":`...), v.ServerTime)
@@ -99,10 +105,12 @@ func (v *JobsGetCapabilitiesResult) AppendJSON(dst []byte) []byte {
 func (v *JobsGetCapabilitiesResult) Validate() *Invalid { return v.validate(true) }
 
 func (v *JobsGetCapabilitiesResult) validate(raw bool) *Invalid {
-	if inv := checkLength(v.NodetoolVersion, 1, -1, "$.nodetool_version"); inv != nil {
-		return inv
+	switch v.ProtocolVersion {
+	case "1":
+	default:
+		return refuse("$.protocol_version", "enum", "must be one of 1")
 	}
-	if inv := checkItems(len(v.SupportedEncodings), 1, -1, "$.supported_encodings"); inv != nil {
+	if inv := checkLength(v.NodetoolVersion, 1, -1, "$.nodetool_version"); inv != nil {
 		return inv
 	}
 	for i := range v.SupportedEncodings {
@@ -117,12 +125,8 @@ func (v *JobsGetCapabilitiesResult) validate(raw bool) *Invalid {
 	default:
 		return refuse("$.default_encoding", "enum", "must be one of messagepack, json-text")
 	}
-	for k := range v.Profiles {
-		switch v.Profiles[k] {
-		case "available", "disabled", "unavailable":
-		default:
-			return refuse(memberPath("$.profiles", k), "enum", "must be one of available, disabled, unavailable")
-		}
+	if inv := v.Profiles.validate(raw); inv != nil {
+		return inv.under("$.profiles")
 	}
 	if inv := checkMin(v.RegistryRevision, 0, "$.registry_revision"); inv != nil {
 		return inv
@@ -142,6 +146,11 @@ func (v *JobsGetCapabilitiesResult) validate(raw bool) *Invalid {
 			return refuse(itemPath("$.auth_modes", i), "enum", "must be one of trusted_local, bearer")
 		}
 	}
+	if v.ExecutionOptions != nil {
+		if inv := v.ExecutionOptions.validate(raw); inv != nil {
+			return inv.under("$.execution_options")
+		}
+	}
 	if inv := v.Limits.validate(raw); inv != nil {
 		return inv.under("$.limits")
 	}
@@ -158,7 +167,7 @@ func (v *JobsGetCapabilitiesResult) decode(s *scanner) {
 		switch string(s.key) {
 		case "protocol_version":
 			s.enter(&seen, 0, "protocol_version")
-			s.constString("1")
+			v.ProtocolVersion = s.str()
 		case "nodetool_version":
 			s.enter(&seen, 1, "nodetool_version")
 			v.NodetoolVersion = s.str()
@@ -178,15 +187,7 @@ func (v *JobsGetCapabilitiesResult) decode(s *scanner) {
 			v.DefaultEncoding = s.str()
 		case "profiles":
 			s.enter(&seen, 5, "profiles")
-			if s.object() {
-				v.Profiles = map[string]string{}
-				first := true
-				for s.member(&first) {
-					k := s.mapKey(has(v.Profiles, s.key))
-					v.Profiles[k] = s.str()
-					s.pop()
-				}
-			}
+			v.Profiles.decode(s)
 		case "registry_revision":
 			s.enter(&seen, 6, "registry_revision")
 			v.RegistryRevision = s.integer()
@@ -209,19 +210,23 @@ func (v *JobsGetCapabilitiesResult) decode(s *scanner) {
 					v.AssetURISchemes = append(v.AssetURISchemes, s.str())
 				}
 			}
+		case "execution_options":
+			s.enter(&seen, 10, "execution_options")
+			v.ExecutionOptions = new(JobsExecutionOptions)
+			v.ExecutionOptions.decode(s)
 		case "limits":
-			s.enter(&seen, 10, "limits")
+			s.enter(&seen, 11, "limits")
 			v.Limits.decode(s)
 		default:
-			s.unknown()
+			s.skip()
 			continue
 		}
 		s.pop()
 	}
-	s.require(seen, 0x7ff, membersJobsGetCapabilitiesResult[:])
+	s.require(seen, 0xbff, membersJobsGetCapabilitiesResult[:])
 }
 
-var membersJobsGetCapabilitiesResult = [...]string{"protocol_version", "nodetool_version", "server_time", "supported_encodings", "default_encoding", "profiles", "registry_revision", "python_bridge", "auth_modes", "asset_uri_schemes", "limits"}
+var membersJobsGetCapabilitiesResult = [...]string{"protocol_version", "nodetool_version", "server_time", "supported_encodings", "default_encoding", "profiles", "registry_revision", "python_bridge", "auth_modes", "asset_uri_schemes", "execution_options", "limits"}
 
 func decodeJobsGetCapabilitiesRequest(b []byte) (Request, *Invalid) {
 	s := scanner{b: b}

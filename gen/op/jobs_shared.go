@@ -2,13 +2,210 @@
 
 package op
 
-// JobsLimits: part of several messages.
+// JobsExecutionDefaults: What holds when a submission says nothing.
+type JobsExecutionDefaults struct {
+	// How long a run is kept.
+	Persistence string
+	// How much a run reports.
+	EventDetail string
+	// How generated assets are kept.
+	AssetPersistence string
+}
+
+// AppendJSON writes the object compactly, members sorted by name.
+func (v *JobsExecutionDefaults) AppendJSON(dst []byte) []byte {
+	start := len(dst)
+	dst = appendString(append(dst, `,"asset_persistence":`...), v.AssetPersistence)
+	dst = appendString(append(dst, `,"event_detail":`...), v.EventDetail)
+	dst = appendString(append(dst, `,"persistence":`...), v.Persistence)
+	return closeObject(dst, start)
+}
+
+// Validate checks bounds, closed sets and patterns; nil means valid.
+func (v *JobsExecutionDefaults) Validate() *Invalid { return v.validate(true) }
+
+func (v *JobsExecutionDefaults) validate(raw bool) *Invalid {
+	switch v.Persistence {
+	case "job", "session":
+	default:
+		return refuse("$.persistence", "enum", "must be one of job, session")
+	}
+	switch v.EventDetail {
+	case "full", "outputs", "terminal":
+	default:
+		return refuse("$.event_detail", "enum", "must be one of full, outputs, terminal")
+	}
+	switch v.AssetPersistence {
+	case "auto", "temporary":
+	default:
+		return refuse("$.asset_persistence", "enum", "must be one of auto, temporary")
+	}
+	return nil
+}
+
+func (v *JobsExecutionDefaults) decode(s *scanner) {
+	if !s.object() {
+		return
+	}
+	var seen uint64
+	first := true
+	for s.member(&first) {
+		switch string(s.key) {
+		case "persistence":
+			s.enter(&seen, 0, "persistence")
+			v.Persistence = s.str()
+		case "event_detail":
+			s.enter(&seen, 1, "event_detail")
+			v.EventDetail = s.str()
+		case "asset_persistence":
+			s.enter(&seen, 2, "asset_persistence")
+			v.AssetPersistence = s.str()
+		default:
+			s.skip()
+			continue
+		}
+		s.pop()
+	}
+	s.require(seen, 0x7, membersJobsExecutionDefaults[:])
+}
+
+var membersJobsExecutionDefaults = [...]string{"persistence", "event_detail", "asset_persistence"}
+
+// JobsExecutionOptions: Choices a submission has; absent while submissions are not offered.
+type JobsExecutionOptions struct {
+	// How long a run is kept.
+	Persistence []string
+	// How much a run reports.
+	EventDetail []string
+	// How generated assets are kept.
+	AssetPersistence []string
+	Defaults         JobsExecutionDefaults
+}
+
+// AppendJSON writes the object compactly, members sorted by name.
+func (v *JobsExecutionOptions) AppendJSON(dst []byte) []byte {
+	start := len(dst)
+	dst = append(dst, `,"asset_persistence":`...)
+	{
+		from := len(dst)
+		for i := range v.AssetPersistence {
+			dst = append(dst, ',')
+			dst = appendString(dst, v.AssetPersistence[i])
+		}
+		dst = closeArray(dst, from)
+	}
+	dst = v.Defaults.AppendJSON(append(dst, `,"defaults":`...))
+	dst = append(dst, `,"event_detail":`...)
+	{
+		from := len(dst)
+		for i := range v.EventDetail {
+			dst = append(dst, ',')
+			dst = appendString(dst, v.EventDetail[i])
+		}
+		dst = closeArray(dst, from)
+	}
+	dst = append(dst, `,"persistence":`...)
+	{
+		from := len(dst)
+		for i := range v.Persistence {
+			dst = append(dst, ',')
+			dst = appendString(dst, v.Persistence[i])
+		}
+		dst = closeArray(dst, from)
+	}
+	return closeObject(dst, start)
+}
+
+// Validate checks bounds, closed sets and patterns; nil means valid.
+func (v *JobsExecutionOptions) Validate() *Invalid { return v.validate(true) }
+
+func (v *JobsExecutionOptions) validate(raw bool) *Invalid {
+	for i := range v.Persistence {
+		switch v.Persistence[i] {
+		case "job", "session":
+		default:
+			return refuse(itemPath("$.persistence", i), "enum", "must be one of job, session")
+		}
+	}
+	for i := range v.EventDetail {
+		switch v.EventDetail[i] {
+		case "full", "outputs", "terminal":
+		default:
+			return refuse(itemPath("$.event_detail", i), "enum", "must be one of full, outputs, terminal")
+		}
+	}
+	for i := range v.AssetPersistence {
+		switch v.AssetPersistence[i] {
+		case "auto", "temporary":
+		default:
+			return refuse(itemPath("$.asset_persistence", i), "enum", "must be one of auto, temporary")
+		}
+	}
+	if inv := v.Defaults.validate(raw); inv != nil {
+		return inv.under("$.defaults")
+	}
+	return nil
+}
+
+func (v *JobsExecutionOptions) decode(s *scanner) {
+	if !s.object() {
+		return
+	}
+	var seen uint64
+	first := true
+	for s.member(&first) {
+		switch string(s.key) {
+		case "persistence":
+			s.enter(&seen, 0, "persistence")
+			if s.array() {
+				v.Persistence = []string{}
+				for s.item() {
+					v.Persistence = append(v.Persistence, s.str())
+				}
+			}
+		case "event_detail":
+			s.enter(&seen, 1, "event_detail")
+			if s.array() {
+				v.EventDetail = []string{}
+				for s.item() {
+					v.EventDetail = append(v.EventDetail, s.str())
+				}
+			}
+		case "asset_persistence":
+			s.enter(&seen, 2, "asset_persistence")
+			if s.array() {
+				v.AssetPersistence = []string{}
+				for s.item() {
+					v.AssetPersistence = append(v.AssetPersistence, s.str())
+				}
+			}
+		case "defaults":
+			s.enter(&seen, 3, "defaults")
+			v.Defaults.decode(s)
+		default:
+			s.skip()
+			continue
+		}
+		s.pop()
+	}
+	s.require(seen, 0xf, membersJobsExecutionOptions[:])
+}
+
+var membersJobsExecutionOptions = [...]string{"persistence", "event_detail", "asset_persistence", "defaults"}
+
+// JobsLimits: Numbers a client plans with; zero means that the feature is not offered.
 type JobsLimits struct {
-	MaxRpcBatch           int64
-	MaxInlineBytes        int64
-	MaxUploadBytes        int64
-	MaxQueuedJobs         int64
-	MaxJobEventReplay     int64
+	// Items of one batch request.
+	MaxRpcBatch int64
+	// Bytes a value may carry inline.
+	MaxInlineBytes int64
+	// Bytes of one upload.
+	MaxUploadBytes int64
+	// Jobs that may wait.
+	MaxQueuedJobs int64
+	// Events of one job that can be replayed.
+	MaxJobEventReplay int64
+	// Deadline of a request, above zero.
 	RequestTimeoutSeconds float64
 }
 
@@ -94,7 +291,7 @@ func (v *JobsLimits) decode(s *scanner) {
 			s.enter(&seen, 5, "request_timeout_seconds")
 			v.RequestTimeoutSeconds = s.float()
 		default:
-			s.unknown()
+			s.skip()
 			continue
 		}
 		s.pop()
@@ -103,3 +300,116 @@ func (v *JobsLimits) decode(s *scanner) {
 }
 
 var membersJobsLimits = [...]string{"max_rpc_batch", "max_inline_bytes", "max_upload_bytes", "max_queued_jobs", "max_job_event_replay", "request_timeout_seconds"}
+
+// JobsProfiles: Parts of the profile and whether each can be used.
+type JobsProfiles struct {
+	// Workflow summaries, interfaces and node types.
+	Discovery string
+	// The older execution commands of the WebSocket.
+	Execution string
+	// Checking a submission without making it.
+	Preflight string
+	// Durable jobs.
+	Jobs string
+	// Listing models.
+	ModelCatalog string
+	// Downloading models.
+	ModelDownload string
+	// Uploading temporary inputs.
+	TemporaryAssetUpload string
+}
+
+// AppendJSON writes the object compactly, members sorted by name.
+func (v *JobsProfiles) AppendJSON(dst []byte) []byte {
+	start := len(dst)
+	dst = appendString(append(dst, `,"discovery":`...), v.Discovery)
+	dst = appendString(append(dst, `,"execution":`...), v.Execution)
+	dst = appendString(append(dst, `,"jobs":`...), v.Jobs)
+	dst = appendString(append(dst, `,"model_catalog":`...), v.ModelCatalog)
+	dst = appendString(append(dst, `,"model_download":`...), v.ModelDownload)
+	dst = appendString(append(dst, `,"preflight":`...), v.Preflight)
+	dst = appendString(append(dst, `,"temporary_asset_upload":`...), v.TemporaryAssetUpload)
+	return closeObject(dst, start)
+}
+
+// Validate checks bounds, closed sets and patterns; nil means valid.
+func (v *JobsProfiles) Validate() *Invalid { return v.validate(true) }
+
+func (v *JobsProfiles) validate(raw bool) *Invalid {
+	switch v.Discovery {
+	case "available", "disabled", "unavailable":
+	default:
+		return refuse("$.discovery", "enum", "must be one of available, disabled, unavailable")
+	}
+	switch v.Execution {
+	case "available", "disabled", "unavailable":
+	default:
+		return refuse("$.execution", "enum", "must be one of available, disabled, unavailable")
+	}
+	switch v.Preflight {
+	case "available", "disabled", "unavailable":
+	default:
+		return refuse("$.preflight", "enum", "must be one of available, disabled, unavailable")
+	}
+	switch v.Jobs {
+	case "available", "disabled", "unavailable":
+	default:
+		return refuse("$.jobs", "enum", "must be one of available, disabled, unavailable")
+	}
+	switch v.ModelCatalog {
+	case "available", "disabled", "unavailable":
+	default:
+		return refuse("$.model_catalog", "enum", "must be one of available, disabled, unavailable")
+	}
+	switch v.ModelDownload {
+	case "available", "disabled", "unavailable":
+	default:
+		return refuse("$.model_download", "enum", "must be one of available, disabled, unavailable")
+	}
+	switch v.TemporaryAssetUpload {
+	case "available", "disabled", "unavailable":
+	default:
+		return refuse("$.temporary_asset_upload", "enum", "must be one of available, disabled, unavailable")
+	}
+	return nil
+}
+
+func (v *JobsProfiles) decode(s *scanner) {
+	if !s.object() {
+		return
+	}
+	var seen uint64
+	first := true
+	for s.member(&first) {
+		switch string(s.key) {
+		case "discovery":
+			s.enter(&seen, 0, "discovery")
+			v.Discovery = s.str()
+		case "execution":
+			s.enter(&seen, 1, "execution")
+			v.Execution = s.str()
+		case "preflight":
+			s.enter(&seen, 2, "preflight")
+			v.Preflight = s.str()
+		case "jobs":
+			s.enter(&seen, 3, "jobs")
+			v.Jobs = s.str()
+		case "model_catalog":
+			s.enter(&seen, 4, "model_catalog")
+			v.ModelCatalog = s.str()
+		case "model_download":
+			s.enter(&seen, 5, "model_download")
+			v.ModelDownload = s.str()
+		case "temporary_asset_upload":
+			s.enter(&seen, 6, "temporary_asset_upload")
+			v.TemporaryAssetUpload = s.str()
+		default:
+			s.skip()
+			continue
+		}
+		s.pop()
+	}
+	s.require(seen, 0x7f, membersJobsProfiles[:])
+}
+
+var membersJobsProfiles = [...]string{"discovery", "execution", "preflight", "jobs", "model_catalog", "model_download", "temporary_asset_upload"}

@@ -32,10 +32,11 @@ func (v *OperatorGetHealthRequest) decode(s *scanner) {
 	}
 }
 
-// OperatorGetHealthResult is the success object of operator.get_health.
+// OperatorGetHealthResult is the success object of operator.get_health. The server answers.
 type OperatorGetHealthResult struct {
+	// When the answer was made.
 	GeneratedAt string
-	Data        Operatorhealth
+	Data        OperatorHealth
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -32,10 +32,11 @@ func (v *OperatorGetRuntimeStatusRequest) decode(s *scanner) {
 	}
 }
 
-// OperatorGetRuntimeStatusResult is the success object of operator.get_runtime_status.
+// OperatorGetRuntimeStatusResult is the success object of operator.get_runtime_status. What is running.
 type OperatorGetRuntimeStatusResult struct {
+	// When the answer was made.
 	GeneratedAt string
-	Data        Operatorruntimestatus
+	Data        OperatorRuntimeStatus
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

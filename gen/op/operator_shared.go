@@ -2,25 +2,32 @@
 
 package op
 
-// Operatorhealth: part of several messages.
-type Operatorhealth struct {
+// OperatorHealth: Liveness.
+type OperatorHealth struct {
+	// The word ok.
+	Status string
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
-func (v *Operatorhealth) AppendJSON(dst []byte) []byte {
+func (v *OperatorHealth) AppendJSON(dst []byte) []byte {
 	start := len(dst)
-	dst = append(dst, `,"status":"ok"`...)
+	dst = appendString(append(dst, `,"status":`...), v.Status)
 	return closeObject(dst, start)
 }
 
 // Validate checks bounds, closed sets and patterns; nil means valid.
-func (v *Operatorhealth) Validate() *Invalid { return v.validate(true) }
+func (v *OperatorHealth) Validate() *Invalid { return v.validate(true) }
 
-func (v *Operatorhealth) validate(raw bool) *Invalid {
+func (v *OperatorHealth) validate(raw bool) *Invalid {
+	switch v.Status {
+	case "ok":
+	default:
+		return refuse("$.status", "enum", "must be one of ok")
+	}
 	return nil
 }
 
-func (v *Operatorhealth) decode(s *scanner) {
+func (v *OperatorHealth) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
@@ -30,32 +37,39 @@ func (v *Operatorhealth) decode(s *scanner) {
 		switch string(s.key) {
 		case "status":
 			s.enter(&seen, 0, "status")
-			s.constString("ok")
+			v.Status = s.str()
 		default:
 			s.unknown()
 			continue
 		}
 		s.pop()
 	}
-	s.require(seen, 0x1, membersOperatorhealth[:])
+	s.require(seen, 0x1, membersOperatorHealth[:])
 }
 
-var membersOperatorhealth = [...]string{"status"}
+var membersOperatorHealth = [...]string{"status"}
 
-// Operatorruntimestatus: part of several messages.
-type Operatorruntimestatus struct {
-	Backend            string
-	GitRevision        string
+// OperatorRuntimeStatus: Facts about the running process and the checkpoint state beside it.
+type OperatorRuntimeStatus struct {
+	// Numeric backend of the runtime; unknown when it is none of the named ones.
+	Backend string
+	// Revision this process was built from, or unknown.
+	GitRevision string
+	// Whether a checkpoint manifest exists.
 	EngineStatePresent bool
+	// Revision that wrote the checkpoint, or unknown.
 	CheckpointRevision string
-	RevisionWarning    bool
+	// Whether both revisions are known and differ.
+	RevisionWarning bool
+	// Session in progress, or null.
 	// nil is written as null.
 	ActiveSessionID *string
-	MutationMode    string
+	// What this call may change.
+	MutationMode string
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
-func (v *Operatorruntimestatus) AppendJSON(dst []byte) []byte {
+func (v *OperatorRuntimeStatus) AppendJSON(dst []byte) []byte {
 	start := len(dst)
 	if v.ActiveSessionID != nil {
 		dst = appendString(append(dst, `,"active_session_id":`...), *v.ActiveSessionID)
@@ -72,9 +86,9 @@ func (v *Operatorruntimestatus) AppendJSON(dst []byte) []byte {
 }
 
 // Validate checks bounds, closed sets and patterns; nil means valid.
-func (v *Operatorruntimestatus) Validate() *Invalid { return v.validate(true) }
+func (v *OperatorRuntimeStatus) Validate() *Invalid { return v.validate(true) }
 
-func (v *Operatorruntimestatus) validate(raw bool) *Invalid {
+func (v *OperatorRuntimeStatus) validate(raw bool) *Invalid {
 	switch v.Backend {
 	case "numpy", "mlx", "rust", "unknown":
 	default:
@@ -88,7 +102,7 @@ func (v *Operatorruntimestatus) validate(raw bool) *Invalid {
 	return nil
 }
 
-func (v *Operatorruntimestatus) decode(s *scanner) {
+func (v *OperatorRuntimeStatus) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
@@ -125,7 +139,7 @@ func (v *Operatorruntimestatus) decode(s *scanner) {
 		}
 		s.pop()
 	}
-	s.require(seen, 0x7f, membersOperatorruntimestatus[:])
+	s.require(seen, 0x7f, membersOperatorRuntimeStatus[:])
 }
 
-var membersOperatorruntimestatus = [...]string{"backend", "git_revision", "engine_state_present", "checkpoint_revision", "revision_warning", "active_session_id", "mutation_mode"}
+var membersOperatorRuntimeStatus = [...]string{"backend", "git_revision", "engine_state_present", "checkpoint_revision", "revision_warning", "active_session_id", "mutation_mode"}

@@ -54,6 +54,9 @@ func run(spec, gen string, check bool) error {
 			return err
 		}
 	}
+	if err := emit.Sweep(gen, files); err != nil {
+		return err
+	}
 	fmt.Printf("gwgen: %d operations, %d reasons, %d limits; %d files in %s\n", len(cat.Operations), len(cat.Reasons), len(cat.Limits), len(files), gen)
 	return nil
 }

@@ -395,6 +395,11 @@ func (c *Catalogue) resolve(o *Operation, problems *problem.List) {
 			problems.Add(problem.Syntax, where, "%v", err)
 		}
 	}
+	if o.Request != nil {
+		if at := openObject(o.Request, "$"); at != "" {
+			problems.Add(problem.Syntax, where, "the request must close its objects with additionalProperties: false, %s does not", at)
+		}
+	}
 	for side, t := range map[string]*schema.Type{"request": o.Request, "result": o.Response} {
 		if t == nil {
 			problems.Add(problem.NamesNothing, where, "has no %s", side)
@@ -402,6 +407,22 @@ func (c *Catalogue) resolve(o *Operation, problems *problem.List) {
 			problems.Add(problem.Syntax, where, "the %s must be an object with named members", side)
 		}
 	}
+}
+
+// openObject finds an object that would let unknown members pass.
+func openObject(t *schema.Type, at string) string {
+	if t.Kind == schema.Object && t.Open {
+		return at
+	}
+	for _, f := range t.Fields {
+		if p := openObject(f.Type, at+"."+f.Name); p != "" {
+			return p
+		}
+	}
+	if t.Elem != nil {
+		return openObject(t.Elem, at+"[]")
+	}
+	return ""
 }
 
 // unpath drops the machine's directory from an error about a file, so that messages are the same everywhere.

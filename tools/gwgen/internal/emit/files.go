@@ -4,7 +4,9 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/gocode"
@@ -46,4 +48,29 @@ func copyRuntime(pkg string, out Files) error {
 		out[pkg+"/"+e.Name()] = append([]byte("// Code copied by gwgen from tools/gwgen/internal/emit/"+path.Join(dir, e.Name())+". DO NOT EDIT.\n\n"), b...)
 	}
 	return nil
+}
+
+// Sweep deletes what an earlier run wrote below dir and this one did not: files that carry gwgen's header.
+func Sweep(dir string, keep Files) error {
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		if _, ok := keep[filepath.ToSlash(rel)]; ok {
+			return nil
+		}
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		line, _, _ := strings.Cut(string(b[:min(len(b), 200)]), "\n")
+		if strings.Contains(line, " by gwgen from ") {
+			return os.Remove(p)
+		}
+		return nil
+	})
 }

@@ -243,8 +243,12 @@ func (g *opGen) decode(f *gocode.File, s *goStruct) {
 		f.P("func (v *%s) decode(s *scanner) {", s.Name)
 	}
 	f.P("	if !s.object() {\n		return\n	}")
+	unknown := "s.unknown()"
+	if s.Type.Open {
+		unknown = "s.skip()"
+	}
 	if len(s.fields) == 0 {
-		f.P("	first := true\n	for s.member(&first) {\n		s.unknown()\n	}\n}\n")
+		f.P("	first := true\n	for s.member(&first) {\n		%s\n	}\n}\n", unknown)
 		return
 	}
 	f.P("	var seen uint64\n	first := true")
@@ -253,7 +257,7 @@ func (g *opGen) decode(f *gocode.File, s *goStruct) {
 		f.P("		case %q:\n			s.enter(&seen, %d, %q)", m.Name, m.Bit, m.Name)
 		g.decodeField(f, m, memory)
 	}
-	f.P("		default:\n			s.unknown()\n			continue\n		}\n		s.pop()\n	}")
+	f.P("		default:\n			%s\n			continue\n		}\n		s.pop()\n	}", unknown)
 	var want, late uint64
 	var when string
 	for _, m := range s.fields {

@@ -15,12 +15,17 @@ var initialisms = map[string]string{"id": "ID", "uri": "URI", "json": "JSON", "u
 // Exported turns snake_case, kebab-case or a file of words into a Go identifier: digest_uri becomes DigestURI.
 func Exported(s string) string {
 	var b strings.Builder
-	for _, w := range strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == '_' || r == '-' || r == '.' || r == ' ' || r == '/' }) {
-		if i, ok := initialisms[w]; ok {
+	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return r == '_' || r == '-' || r == '.' || r == ' ' || r == '/' }) {
+		lower := strings.ToLower(w)
+		if i, ok := initialisms[lower]; ok {
 			b.WriteString(i)
-		} else {
-			b.WriteString(strings.ToUpper(w[:1]) + w[1:])
+			continue
 		}
+		if w == strings.ToUpper(w) {
+			w = lower
+		}
+		// A word of mixed case, such as the name of an OpenAPI component, is a Go name already.
+		b.WriteString(strings.ToUpper(w[:1]) + w[1:])
 	}
 	return b.String()
 }

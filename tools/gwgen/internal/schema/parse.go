@@ -302,10 +302,7 @@ func (d *Document) object(n *yaml.Node, t *Type) error {
 		t.Kind, t.Elem = Map, e
 		return nil
 	}
-	if more == nil || more.Value != "false" {
-		return d.errorf(n, "an object must say additionalProperties: false")
-	}
-	t.Kind = Object
+	t.Kind, t.Open = Object, more == nil || more.Value != "false"
 	required := map[string]bool{}
 	if r := Get(n, "required"); r != nil {
 		for _, c := range r.Content {

@@ -71,6 +71,7 @@ type Type struct {
 	Admit Admit // Raw
 
 	Fields   []*Field // Object
+	Open     bool     // Object: may gain members; a reader passes over those it does not know
 	OneOf    [][]string
 	Elem     *Type   // Array, Map
 	Branches []*Type // Union
@@ -169,6 +170,9 @@ func (t *Type) write(b *strings.Builder) {
 		fs := slices.Clone(t.Fields)
 		slices.SortFunc(fs, func(x, y *Field) int { return strings.Compare(x.Name, y.Name) })
 		b.WriteString("{")
+		if t.Open {
+			b.WriteString("...;")
+		}
 		for _, f := range fs {
 			b.WriteString(f.Name)
 			if f.Required {
