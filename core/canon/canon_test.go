@@ -20,7 +20,7 @@ func canonical(t *testing.T, src string) string {
 	return string(out)
 }
 
-// Invariants 1 and 2.
+// CAN-1, CAN-2.
 func TestOneSpelling(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"compact", " { \"a\" :\t[ 1 ,\r\n2 ] } ", `{"a":[1,2]}`},
@@ -60,7 +60,7 @@ func TestOneSpelling(t *testing.T) {
 	}
 }
 
-// Invariants 3 and 4. The float spellings that clients are known to rely on
+// CAN-3, CAN-4. The float spellings that clients are known to rely on
 // are among the rows.
 func TestNumbers(t *testing.T) {
 	for src, want := range map[string]string{
@@ -96,7 +96,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Invariant 5.
+// CAN-5.
 func TestRefusals(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	deepObject := strings.Repeat(`{"a":`, MaxDepth+1) + "0" + strings.Repeat("}", MaxDepth+1)
@@ -152,7 +152,7 @@ func TestRefusals(t *testing.T) {
 			if refusal.Rule != c.rule || refusal.Offset != c.offset {
 				t.Errorf("got %v, want %s at byte %d", refusal, c.rule, c.offset)
 			}
-			if string(out) != "kept" { // invariant 6
+			if string(out) != "kept" { // CAN-6
 				t.Errorf("dst is %q after a refusal", out)
 			}
 		})

@@ -14,6 +14,11 @@ type Space struct {
 	// A space that is not versioned is housekeeping: overwritten in place, and
 	// readable only inside an Update.
 	Versioned bool
+	// Immutable says of a space that is not versioned that its rows are written
+	// once, never changed, and deleted only when nothing refers to them any more.
+	// A View reads them too: whoever reaches one does so through a versioned row
+	// that the View shows, so no revision is needed to tell what it may see.
+	Immutable bool
 	// Order names the parts after the root id, in key order.
 	Order string
 	// Cardinality says how many rows there are, per root unless it says otherwise.
