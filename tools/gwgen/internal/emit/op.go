@@ -47,17 +47,11 @@ func Op(c *catalogue.Catalogue, out Files) error {
 			return err
 		}
 	}
-	for _, area := range catalogue.Areas {
-		f := &gocode.File{Package: "op", From: "the definitions that several operations of the area share"}
-		for _, s := range types.Shared {
-			if strings.HasPrefix(s.Name, gocode.Exported(area)) {
-				g.structs(f, s)
-			}
-		}
-		if !f.Empty() {
-			if err := out.Go("op/"+area+"_shared.go", f); err != nil {
-				return err
-			}
+	for _, s := range types.Shared {
+		f := &gocode.File{Package: "op", From: "a definition that several operations may share"}
+		g.structs(f, s)
+		if err := out.Go("op/shared_"+strings.ToLower(s.Name)+".go", f); err != nil {
+			return err
 		}
 	}
 	for _, step := range []func() error{g.descriptors, g.areas, g.reasons, g.limits, g.patterns} {
