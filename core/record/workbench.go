@@ -1,0 +1,131 @@
+package record
+
+const (
+	workbenchVersion     = 1
+	workbenchHeadVersion = 1
+	fileVersion          = 1
+	settingVersion       = 1
+)
+
+const incarnationLen = 16
+
+// Workbench is what makes a workbench exist: the life that its id now names.
+type Workbench struct {
+	Incarnation [incarnationLen]byte
+	// CreatedMillis is when this life began, by the store's clock.
+	CreatedMillis int64
+}
+
+// AppendWorkbench appends the encoding of w.
+func AppendWorkbench(dst []byte, w Workbench) []byte {
+	dst = append(append(dst, workbenchVersion), w.Incarnation[:]...)
+	return AppendInt(dst, w.CreatedMillis)
+}
+
+// DecodeWorkbench reads what AppendWorkbench wrote.
+func DecodeWorkbench(value []byte) (w Workbench, err error) {
+	_, r := NewReader(value, workbenchVersion)
+	copy(w.Incarnation[:], r.Fixed(incarnationLen))
+	w.CreatedMillis = r.Int()
+	if err := r.Done(); err != nil {
+		return Workbench{}, err
+	}
+	return w, nil
+}
+
+// WorkbenchHead is the state of a workbench as a whole.
+type WorkbenchHead struct {
+	// ContentRevision is the root's revision that last changed the content.
+	ContentRevision uint64
+}
+
+// AppendWorkbenchHead appends the encoding of h.
+func AppendWorkbenchHead(dst []byte, h WorkbenchHead) []byte {
+	return AppendUint(append(dst, workbenchHeadVersion), h.ContentRevision)
+}
+
+// DecodeWorkbenchHead reads what AppendWorkbenchHead wrote.
+func DecodeWorkbenchHead(value []byte) (WorkbenchHead, error) {
+	_, r := NewReader(value, workbenchHeadVersion)
+	h := WorkbenchHead{ContentRevision: r.Uint()}
+	if err := r.Done(); err != nil {
+		return WorkbenchHead{}, err
+	}
+	return h, nil
+}
+
+// File is a path's record: one published revision of a file.
+type File struct {
+	// Generation is 1 for the first publication of the path and grows by one
+	// with each.
+	Generation uint64
+	// ModifiedMillis is when the revision was published, by the store's clock.
+	ModifiedMillis int64
+	ContentType    string
+	// Producer and ManifestID are nil when no writer named them.
+	Producer   *string
+	ManifestID *string
+	Body       Body
+}
+
+// AppendFile appends the encoding of f.
+func AppendFile(dst []byte, f File) []byte {
+	dst = AppendUint(append(dst, fileVersion), f.Generation)
+	dst = AppendInt(dst, f.ModifiedMillis)
+	dst = AppendBytes(dst, f.ContentType)
+	dst = appendOptString(dst, f.Producer)
+	dst = appendOptString(dst, f.ManifestID)
+	return AppendBody(dst, f.Body)
+}
+
+// DecodeFile reads what AppendFile wrote. The body aliases the value.
+func DecodeFile(value []byte) (File, error) {
+	_, r := NewReader(value, fileVersion)
+	f := File{Generation: r.Uint(), ModifiedMillis: r.Int(), ContentType: r.String()}
+	f.Producer = readOptString(&r)
+	f.ManifestID = readOptString(&r)
+	f.Body = ReadBody(&r)
+	if f.Generation == 0 {
+		r.Fail()
+	}
+	if err := r.Done(); err != nil {
+		return File{}, err
+	}
+	return f, nil
+}
+
+func appendOptString(dst []byte, s *string) []byte {
+	if s == nil {
+		return AppendBool(dst, false)
+	}
+	return AppendBytes(AppendBool(dst, true), *s)
+}
+
+func readOptString(r *Reader) *string {
+	s, present := r.OptString()
+	if !present {
+		return nil
+	}
+	return &s
+}
+
+// Setting is a fact about the whole data directory.
+type Setting struct {
+	// Value aliases the value that was decoded.
+	Value []byte
+}
+
+// AppendSetting appends the encoding of s.
+func AppendSetting(dst []byte, s Setting) []byte {
+	return AppendBytes(append(dst, settingVersion), s.Value)
+}
+
+// DecodeSetting reads what AppendSetting wrote.
+func DecodeSetting(value []byte) (Setting, error) {
+	_, r := NewReader(value, settingVersion)
+	s := Setting{Value: r.Bytes()}
+	if err := r.Done(); err != nil {
+		return Setting{}, err
+	}
+	return s, nil
+}
