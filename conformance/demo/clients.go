@@ -201,7 +201,7 @@ func (p *program) write(ctx context.Context, f *file, next []byte, change func(w
 func (p *program) edit(ctx context.Context, f *file, old, replacement string) (bool, error) {
 	next := []byte(strings.Replace(string(f.body), old, replacement, 1))
 	return p.write(ctx, f, next, func(c workbenchv1connect.WorkbenchServiceClient) (int64, error) {
-		answer, err := c.Edit(ctx, &workbenchv1.EditRequest{Id: workbenchID, Section: section, Path: f.path, OldString: old, NewString: replacement})
+		answer, err := c.Edit(ctx, &workbenchv1.EditRequest{Id: workbenchID, Section: section, Path: f.path, OldString: old, NewString: &replacement})
 		return answer.GetGeneration(), err
 	})
 }
