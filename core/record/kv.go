@@ -1,13 +1,14 @@
 package record
 
 const (
-	rootEntryVersion = 1
-	rootHeadVersion  = 1
-	floorVersion     = 1
-	holdVersion      = 1
-	victimVersion    = 1
-	clockMarkVersion = 1
-	metaVersion      = 1
+	rootEntryVersion  = 1
+	rootHeadVersion   = 1
+	floorVersion      = 1
+	holdVersion       = 1
+	victimVersion     = 1
+	clockMarkVersion  = 1
+	metaVersion       = 1
+	holdSerialVersion = 1
 )
 
 // RootEntry is a root's registration.
@@ -98,6 +99,24 @@ func DecodeHold(value []byte) (Hold, error) {
 	h := Hold{Revision: r.Uint(), Released: r.Bool(), Kind: r.Byte(), Owner: r.Bytes()}
 	if err := r.Done(); err != nil {
 		return Hold{}, err
+	}
+	return h, nil
+}
+
+// HoldSerial is the last hold id that a root has minted.
+type HoldSerial struct{ Last uint64 }
+
+// AppendHoldSerial appends the encoding of h.
+func AppendHoldSerial(dst []byte, h HoldSerial) []byte {
+	return AppendUint(append(dst, holdSerialVersion), h.Last)
+}
+
+// DecodeHoldSerial reads what AppendHoldSerial wrote.
+func DecodeHoldSerial(value []byte) (HoldSerial, error) {
+	_, r := NewReader(value, holdSerialVersion)
+	h := HoldSerial{Last: r.Uint()}
+	if err := r.Done(); err != nil {
+		return HoldSerial{}, err
 	}
 	return h, nil
 }

@@ -1,0 +1,94 @@
+package kv
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/cockroachkvs"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// pebbleFormat is pinned: a newer Pebble does not silently write files that an
+// older program cannot open. Raising it is a change of the store's format.
+const pebbleFormat = pebble.FormatValueSeparation
+
+func diskFS() FS { return vfs.Default }
+
+func (s *Store) openPebble() error {
+	s.cache = pebble.NewCache(s.opts.CacheBytes)
+	schema := cockroachkvs.KeySchema
+	o := &pebble.Options{
+		FS:                 s.fs,
+		Cache:              s.cache,
+		FormatMajorVersion: pebbleFormat,
+		Comparer:           &cockroachkvs.Comparer,
+		KeySchema:          schema.Name,
+		KeySchemas:         sstable.MakeKeySchemas(&schema),
+		Logger:             pebbleLogger{s},
+		EventListener:      s.events(),
+		MemTableSize:       uint64(s.opts.MemTableBytes),
+
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       1000,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{newRevisionCollector},
+	}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		o.Levels[i].FilterType = pebble.TableFilter
+	}
+	if s.opts.CacheBytes < 16<<20 {
+		o.MaxOpenFiles = 64
+	}
+	dir := s.fs.PathJoin(s.opts.Dir, "kv")
+	if err := s.fs.MkdirAll(dir, 0o700); err != nil {
+		s.cache.Unref()
+		return fmt.Errorf("kv: making the data directory: %w", err)
+	}
+	db, err := pebble.Open(dir, o)
+	if err != nil {
+		s.cache.Unref()
+		return fmt.Errorf("kv: opening the data directory: %w", err)
+	}
+	s.db = db
+	return nil
+}
+
+// pebbleLogger sends what Pebble says to the store's log. A fatal error of
+// Pebble's kills the store: what Pebble reports as done afterwards is not.
+type pebbleLogger struct{ s *Store }
+
+func (l pebbleLogger) Infof(format string, args ...any) {
+	if l.s.log.Enabled(nil, slog.LevelDebug) {
+		l.s.log.Debug(fmt.Sprintf(format, args...))
+	}
+}
+
+func (l pebbleLogger) Errorf(format string, args ...any) {
+	l.s.log.Error(fmt.Sprintf(format, args...))
+}
+
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	l.s.die(fmt.Errorf(format, args...))
+}
+
+func (s *Store) events() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) {
+			s.counters.backgroundErrors.Add(1)
+			s.log.Error("storage background work failed; it is tried again", "error", err)
+		},
+		DiskSlow: func(info pebble.DiskSlowInfo) {
+			s.counters.slowDisk.Add(1)
+			s.log.Warn("the disk is slow", "operation", info.OpType.String(), "duration", info.Duration)
+		},
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			s.counters.stalls.Add(1)
+			s.log.Warn("updates wait for compactions", "why", info.Reason)
+		},
+	}
+}

@@ -1,0 +1,210 @@
+package kv
+
+import (
+	"context"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/sawhorse-dev/sawhorse/core/keys"
+)
+
+// Value is one version of a row.
+type Value struct {
+	Bytes []byte
+	// Rev is the revision that wrote the version; 0 in a housekeeping space.
+	Rev Revision
+}
+
+// View is a root at one revision. It is used by its closure's goroutine only,
+// and not kept.
+type View struct {
+	store *Store
+	root  *rootState
+	rev   Revision
+	// it reads single keys; scans are clones of it, so that everything in a View
+	// comes from one state of the store.
+	it   *pebble.Iterator
+	opts pebble.IterOptions
+	mem  arena
+	buf  []byte
+	// filters has room for the one that Pebble may add.
+	filters [2]pebble.BlockPropertyFilter
+}
+
+var viewPool = sync.Pool{New: func() any { return new(View) }}
+
+// View runs fn with a view of the root at its durable watermark: everything that
+// was acknowledged before View was called is in it, nothing in it can be lost,
+// and it is one revision (KV-4). A View blocks nobody and is blocked by nobody,
+// but it keeps files and memory from being freed: what takes long, such as a
+// write to a network, comes after it.
+//
+// Errors: that of fn; UNAVAILABLE when the store was closed or has failed;
+// CANCELLED and DEADLINE_EXCEEDED when ctx ended before.
+func (s *Store) View(ctx context.Context, root Root, fn func(v *View) error) error {
+	if root.state == nil {
+		return ErrForeignKey
+	}
+	if err := s.enterView(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	for {
+		// First the watermark, then the state: in the other order an update that
+		// became durable between the two would be missing from the state.
+		rev := Revision(root.state.durable.Load())
+		v, err := s.openView(root.state, rev, false)
+		if err != nil {
+			return err
+		}
+		// With a short history window the reaper may have passed rev meanwhile.
+		if uint64(rev) < root.state.floor.Load() {
+			v.close()
+			continue
+		}
+		defer v.close()
+		return fn(v)
+	}
+}
+
+// ViewAt is View at an earlier revision.
+//
+// Errors besides those of View: ErrBelowFloor when the revision is older than
+// the history window and no hold keeps exactly it; ErrAhead when it is not
+// durable yet.
+func (s *Store) ViewAt(ctx context.Context, root Root, rev Revision, fn func(v *View) error) error {
+	if root.state == nil {
+		return ErrForeignKey
+	}
+	if err := s.enterView(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	durable := Revision(root.state.durable.Load())
+	if rev > durable {
+		return ErrAhead
+	}
+	v, err := s.openView(root.state, rev, rev < durable)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	// The state was opened before the floor is looked at: whatever the reaper
+	// drops after a floor that allows rev is still in the state.
+	if !root.state.readable(rev) {
+		return ErrBelowFloor
+	}
+	return fn(v)
+}
+
+// readable reports whether the reaper keeps everything that is visible at rev.
+func (st *rootState) readable(rev Revision) bool {
+	if uint64(rev) >= st.floor.Load() {
+		return true
+	}
+	st.holdMu.RLock()
+	defer st.holdMu.RUnlock()
+	return st.holds.at(rev)
+}
+
+func (s *Store) enterView(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return contextFault(ctx)
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	s.counters.views.Add(1)
+	return nil
+}
+
+func (s *Store) openView(st *rootState, rev Revision, filter bool) (*View, error) {
+	v := viewPool.Get().(*View)
+	v.store, v.root, v.rev = s, st, rev
+	v.opts = pebble.IterOptions{}
+	if filter {
+		v.filters[0] = revisionFilter(rev)
+		v.opts.PointKeyFilters = v.filters[:1]
+	}
+	var err error
+	if v.it, err = s.db.NewIter(&v.opts); err != nil {
+		v.recycle()
+		return nil, err
+	}
+	return v, nil
+}
+
+func (v *View) close() {
+	_ = v.it.Close()
+	v.recycle()
+}
+
+func (v *View) recycle() {
+	v.mem.reset()
+	*v = View{mem: v.mem, buf: v.buf[:0]}
+	viewPool.Put(v)
+}
+
+// Revision returns the revision at which the View reads.
+func (v *View) Revision() Revision { return v.rev }
+
+// Root returns the root that the View reads.
+func (v *View) Root() Root { return Root{v.root} }
+
+func (v *View) check(key []byte) error {
+	space, root, ok := keys.Of(key)
+	switch {
+	case !ok || root != v.root.id && root != keys.StoreRoot:
+		return ErrForeignKey
+	case !space.Versioned:
+		return ErrHousekeeping
+	case root != v.root.id:
+		return ErrForeignKey
+	}
+	return nil
+}
+
+// Get returns the version of a key that is visible at the View's revision. The
+// bytes are valid until the closure returns.
+//
+// Errors: ErrHousekeeping, ErrForeignKey, an error of the file system.
+func (v *View) Get(key []byte) (Value, bool, error) {
+	if err := v.check(key); err != nil {
+		return Value{}, false, err
+	}
+	if v.rev == 0 {
+		return Value{}, false, nil
+	}
+	v.buf = appendVersioned(v.buf[:0], key, v.rev)
+	if !v.it.SeekPrefixGE(v.buf) {
+		return Value{}, false, v.it.Error()
+	}
+	_, rev, ok := splitPhysical(v.it.Key())
+	if !ok {
+		return Value{}, false, keys.ErrMalformed
+	}
+	stored, err := v.it.ValueAndErr()
+	if err != nil {
+		return Value{}, false, err
+	}
+	value, deleted, err := splitValue(stored)
+	if err != nil || deleted {
+		return Value{}, false, err
+	}
+	return Value{Bytes: v.mem.copy(value), Rev: rev}, true, nil
+}
+
+// Reader is what a View and a Tx have in common. Code that only reads takes it,
+// and works before an update and inside one.
+type Reader interface {
+	// Revision is the View's revision, or the one that the Tx is going to have.
+	Revision() Revision
+	Get(key []byte) (Value, bool, error)
+	Scan(lower, upper []byte, o ScanOptions) *Iter
+}
+
+var (
+	_ Reader = (*View)(nil)
+	_ Reader = (*Tx)(nil)
+)
