@@ -186,7 +186,7 @@ func (op *Operation) CheckHTTP(status int, contentType string, body []byte) erro
 		return fmt.Errorf("content type %q: %w", contentType, err)
 	}
 	if _, ok := content[media]; !ok {
-		if _, any := content["*/*"]; any {
+		if _, anything := content["*/*"]; anything {
 			return nil
 		}
 		return fmt.Errorf("answer %d of %s is %s, which the document does not list", status, op.ID, media)
