@@ -54,8 +54,11 @@ func TestEveryNumberOfATemplateIsSentOnce(t *testing.T) {
 
 func TestAnUnexpectedAnswerEndsTheRun(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
-		"status": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot); io.WriteString(w, "good") },
-		"body":   func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "bad") },
+		"status": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusTeapot)
+			io.WriteString(w, "good")
+		},
+		"body": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "bad") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			addr := serve(t, h)

@@ -1,7 +1,7 @@
 //go:build ignore
 
 // Command server is the server under test of the public Connect suite: the suite's own service, mounted with the options, the codec and the
-// interceptors of the product's Connect runtime. run.sh builds it once the suite's messages are generated; no other build looks at it.
+// interceptors of the product's Connect runtime. connect.sh builds it once the suite's messages are generated; no other build looks at it.
 //
 // The suite starts it, writes one length-prefixed description of the wanted server to its standard input, reads where it listens from its
 // standard output, and ends it with SIGTERM.

@@ -2,7 +2,7 @@
 # The public Connect suite, server mode, its whole default set, against the product's Connect runtime. Prints the totals; exits non-zero on
 # any failure and on any total but the expected one, so that an empty run cannot pass.
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../.."
 
 version=v1.0.7
 expected=3620

@@ -2,7 +2,7 @@
 # The public MCP suite against the product's MCP runtime, through the fixture: the requirement sets of two revisions, each with the fast path
 # on and off. Prints the totals; exits non-zero unless every scored scenario passes in all four runs.
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
+cd "$(dirname "$0")/../.."
 
 out=$PWD/.cache/suites/mcp
 node=conformance/suites/node
