@@ -43,7 +43,7 @@ var (
 		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/Append",
 		MCPTool:          "workbench_append",
 		ReadOnly:         false, Destructive: false, Idempotent: false, OpenWorld: false,
-		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBReservedPath, ReasonWBInvalidArguments, ReasonWBPayloadTooLarge, ReasonWBWriteConflict},
+		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBReservedPath, ReasonWBInvalidArguments, ReasonWBPayloadTooLarge, ReasonWBWriteConflict, ReasonWBCorrupt},
 		Decode:  decodeWorkbenchAppendRequest, DecodeResult: decodeWorkbenchAppendResult,
 		New:    func() Request { return new(WorkbenchAppendRequest) },
 		Invoke: invokeWorkbenchAppend,
@@ -58,7 +58,7 @@ var (
 		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/Edit",
 		MCPTool:          "workbench_edit",
 		ReadOnly:         false, Destructive: true, Idempotent: false, OpenWorld: false,
-		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBReservedPath, ReasonWBInvalidArguments, ReasonWBPayloadTooLarge, ReasonWBNotFound, ReasonWBInvalidUTF8, ReasonWBNoMatch, ReasonWBAmbiguousEdit, ReasonWBWriteConflict},
+		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBReservedPath, ReasonWBInvalidArguments, ReasonWBPayloadTooLarge, ReasonWBNotFound, ReasonWBInvalidUTF8, ReasonWBNoMatch, ReasonWBAmbiguousEdit, ReasonWBWriteConflict, ReasonWBCorrupt},
 		Decode:  decodeWorkbenchEditRequest, DecodeResult: decodeWorkbenchEditResult,
 		New:    func() Request { return new(WorkbenchEditRequest) },
 		Invoke: invokeWorkbenchEdit,
@@ -103,7 +103,7 @@ var (
 		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/Read",
 		MCPTool:          "workbench_read",
 		ReadOnly:         true, Destructive: false, Idempotent: true, OpenWorld: false,
-		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBBadCursor, ReasonWBNotFound, ReasonWBInvalidUTF8, ReasonWBStructuredDecodeFailed, ReasonWBPayloadTooLarge, ReasonWBSnapshotNotFound, ReasonWBSnapshotExpired},
+		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBBadCursor, ReasonWBNotFound, ReasonWBInvalidUTF8, ReasonWBStructuredDecodeFailed, ReasonWBPayloadTooLarge, ReasonWBSnapshotNotFound, ReasonWBSnapshotExpired, ReasonWBCorrupt},
 		Decode:  decodeWorkbenchReadRequest, DecodeResult: decodeWorkbenchReadResult,
 		New:    func() Request { return new(WorkbenchReadRequest) },
 		Invoke: invokeWorkbenchRead,
@@ -281,7 +281,7 @@ var (
 		Effect:      Stream, Built: true,
 		HTTPMethod: "GET", HTTPPath: "/v1/workbenches/{id}/files/{section}/{path...}",
 		ReadOnly: true, Destructive: false, Idempotent: true, OpenWorld: false,
-		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBNotFound, ReasonWBNotArtifact, ReasonWBCorrupt},
+		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBNotFound, ReasonWBCorrupt},
 		Index:   18,
 	}
 	// WorkbenchHeadFileOp is workbench.head_file.
@@ -291,7 +291,7 @@ var (
 		Effect:      Stream, Built: true,
 		HTTPMethod: "HEAD", HTTPPath: "/v1/workbenches/{id}/files/{section}/{path...}",
 		ReadOnly: true, Destructive: false, Idempotent: true, OpenWorld: false,
-		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBNotFound, ReasonWBNotArtifact},
+		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBNotFound},
 		Index:   19,
 	}
 	// WorkbenchStoreFileOp is workbench.store_file.
@@ -301,7 +301,7 @@ var (
 		Effect:      Stream, Built: true,
 		HTTPMethod: "PUT", HTTPPath: "/v1/workbenches/{id}/files/{section}/{path...}",
 		ReadOnly: false, Destructive: true, Idempotent: false, OpenWorld: false,
-		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBReservedPath, ReasonWBAlreadyExists, ReasonWBNotFound, ReasonWBNotArtifact, ReasonWBPayloadTooLarge},
+		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBReservedPath, ReasonWBAlreadyExists, ReasonWBPayloadTooLarge},
 		Index:   20,
 	}
 	// OperatorGetHealthOp is operator.get_health.

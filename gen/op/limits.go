@@ -28,9 +28,9 @@ const (
 	LimitMaxArtifactBytes int64 = 16777216
 	// LimitDefaultMaxBodyBytes, in bytes: body of the raw file routes, unless configured otherwise (ours).
 	LimitDefaultMaxBodyBytes int64 = 1073741824
-	// LimitMaxCallBodyBytes, in bytes: HTTP, MCP and Connect request carrying a call: an artifact in base64 with
-	// room for escapes (ours).
-	LimitMaxCallBodyBytes int64 = 33554432
+	// LimitMaxCallBodyBytes, in bytes: HTTP, MCP and Connect request carrying a call: an artifact of full size in
+	// base64, or as text that escapes two and a half fold (ours).
+	LimitMaxCallBodyBytes int64 = 41943040
 	// LimitMaxErrorMessageBytes, in bytes: public message of an error (workbench-interop 1.2).
 	LimitMaxErrorMessageBytes int64 = 4096
 	// LimitListDefaultLimit, in entries: page of list when no limit is given (workbench-interop 1.5).

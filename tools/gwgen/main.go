@@ -16,6 +16,7 @@ import (
 	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/catalogue"
 	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/emit"
 	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/problem"
+	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/protosrc"
 )
 
 func main() {
@@ -35,6 +36,10 @@ func run(spec, gen string, check bool) error {
 	if err != nil {
 		return err
 	}
+	pb, err := protosrc.Load(filepath.Join(spec, "proto"), emit.Module+"/gen/pb")
+	if err != nil {
+		return err
+	}
 	if !problems.Empty() {
 		return fmt.Errorf("the sources are refused:\n%s", problems.String())
 	}
@@ -43,6 +48,9 @@ func run(spec, gen string, check bool) error {
 	}
 	files := emit.Files{}
 	if err := emit.Op(cat, files); err != nil {
+		return err
+	}
+	if err := emit.Connect(cat, pb, files); err != nil {
 		return err
 	}
 	for name, b := range files {

@@ -31,6 +31,40 @@ func (fs Files) Go(name string, f *gocode.File) error {
 //go:embed runtime/*/*.go
 var runtime embed.FS
 
+// copyFile copies one file of a runtime package into another package of gen.
+func copyFile(from, name, dir, pkg string, out Files) error {
+	src := path.Join("runtime", from, name)
+	b, err := fs.ReadFile(runtime, src)
+	if err != nil {
+		return err
+	}
+	text := strings.Replace(string(b), "package "+from+"\n", "package "+pkg+"\n", 1)
+	out[dir+"/"+name] = []byte(copied(src) + text)
+	return nil
+}
+
+// copyTemplate copies a directory whose files compile only next to what is generated; a build tag keeps them apart
+// until then.
+func copyTemplate(from, dir string, out Files) error {
+	entries, err := fs.ReadDir(runtime, "runtime/"+from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		src := path.Join("runtime", from, e.Name())
+		b, err := fs.ReadFile(runtime, src)
+		if err != nil {
+			return err
+		}
+		out[dir+"/"+e.Name()] = []byte(copied(src) + strings.Replace(string(b), "//go:build gwgen_template\n\n", "", 1))
+	}
+	return nil
+}
+
+func copied(src string) string {
+	return "// Code copied by gwgen from tools/gwgen/internal/emit/" + src + ". DO NOT EDIT.\n\n"
+}
+
 func copyRuntime(pkg string, out Files) error {
 	dir := "runtime/" + pkg
 	entries, err := fs.ReadDir(runtime, dir)
@@ -45,7 +79,7 @@ func copyRuntime(pkg string, out Files) error {
 		if err != nil {
 			return err
 		}
-		out[pkg+"/"+e.Name()] = append([]byte("// Code copied by gwgen from tools/gwgen/internal/emit/"+path.Join(dir, e.Name())+". DO NOT EDIT.\n\n"), b...)
+		out[pkg+"/"+e.Name()] = append([]byte(copied(path.Join(dir, e.Name()))), b...)
 	}
 	return nil
 }

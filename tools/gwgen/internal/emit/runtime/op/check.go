@@ -1,10 +1,8 @@
 package op
 
 import (
-	"maps"
 	"math"
 	"regexp"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -70,13 +68,3 @@ func (e *Invalid) under(path string) *Invalid {
 	e.Text = path + e.Text[1:]
 	return e
 }
-
-func ptr[T any](v T) *T { return &v }
-
-// has says whether a map already holds the key, without making a string of it.
-func has[T any](m map[string]T, key []byte) bool {
-	_, ok := m[string(key)]
-	return ok
-}
-
-func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
