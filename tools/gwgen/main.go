@@ -53,6 +53,12 @@ func run(spec, gen string, check bool) error {
 	if err := emit.Connect(cat, pb, files); err != nil {
 		return err
 	}
+	if err := emit.HTTP(cat, files); err != nil {
+		return err
+	}
+	if err := emit.MCP(cat, files); err != nil {
+		return err
+	}
 	for name, b := range files {
 		path := filepath.Join(gen, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

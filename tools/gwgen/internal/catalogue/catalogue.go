@@ -370,7 +370,7 @@ func (c *Catalogue) resolve(o *Operation, problems *problem.List) {
 			problems.Add(problem.Syntax, where, "%v", err)
 		}
 	} else {
-		n := findTool(d, name)
+		n := FindTool(d, name)
 		if n == nil {
 			problems.Add(problem.NamesNothing, where, "native %s names no tool", o.Native)
 			return
@@ -434,7 +434,8 @@ func unpath(err error) string {
 	return s
 }
 
-func findTool(d *schema.Document, name string) *yaml.Node {
+// FindTool finds a tool of a tool schema by its name.
+func FindTool(d *schema.Document, name string) *yaml.Node {
 	tools := schema.Get(d.Root, "tools")
 	if tools == nil {
 		return nil

@@ -117,3 +117,16 @@ func (o *HTTPOperation) Response(d *schema.Document) (*schema.Type, error) {
 	}
 	return d.Type(s)
 }
+
+// HTTPOperation finds the OpenAPI operation that a row names.
+func (c *Catalogue) HTTPOperation(o *Operation) (*HTTPOperation, *schema.Document, error) {
+	d, err := c.Document("openapi/" + o.Area + ".yaml")
+	if err != nil {
+		return nil, nil, err
+	}
+	h := FindOperation(d, o.HTTP.OperationID)
+	if h == nil {
+		return nil, nil, fmt.Errorf("%s has no operation %s", d.Name, o.HTTP.OperationID)
+	}
+	return h, d, nil
+}
