@@ -246,13 +246,16 @@ func statMCP(revision string) func(context.Context, *bench, row) ([]line, error)
 		if err != nil {
 			return nil, err
 		}
-		echo := load.Plan{Conns: 64, Status: 200, Expect: echoed, Requests: [][]byte{toolCall(revision, "/mcp", "echo", jsonBody(object{"message": echoed}))}}
+		echo := func(revision string) load.Plan {
+			return load.Plan{Conns: 64, Status: 200, Expect: echoed, Requests: [][]byte{toolCall(revision, "/mcp", "echo", jsonBody(object{"message": echoed}))}}
+		}
 		return b.duel(ctx, r,
 			side{"stat MCP", ours, load.Plan{Conns: 64, Status: 200, Expect: "sha256:", Requests: each(func(_ int, path string) []byte {
 				return toolCall(revision, "/mcp/workbench", "workbench_stat", statArguments(path))
 			})}},
-			side{"mark3labs", mark, echo},
-			side{"official SDK", sdk, echo})
+			side{"mark3labs", mark, echo(revision)},
+			side{"mark3labs 2025-11-25", mark, echo("2025-11-25")},
+			side{"official SDK", sdk, echo(revision)})
 	}
 }
 
