@@ -126,7 +126,7 @@ func (v *JobsGetCapabilitiesResult) validate(raw bool) *Invalid {
 		return refuse("$.default_encoding", "enum", "must be one of messagepack, json-text")
 	}
 	if inv := v.Profiles.validate(raw); inv != nil {
-		return inv.under("$.profiles")
+		return under(inv, "$.profiles")
 	}
 	if inv := checkMin(v.RegistryRevision, 0, "$.registry_revision"); inv != nil {
 		return inv
@@ -148,11 +148,11 @@ func (v *JobsGetCapabilitiesResult) validate(raw bool) *Invalid {
 	}
 	if v.ExecutionOptions != nil {
 		if inv := v.ExecutionOptions.validate(raw); inv != nil {
-			return inv.under("$.execution_options")
+			return under(inv, "$.execution_options")
 		}
 	}
 	if inv := v.Limits.validate(raw); inv != nil {
-		return inv.under("$.limits")
+		return under(inv, "$.limits")
 	}
 	return nil
 }

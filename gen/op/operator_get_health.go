@@ -53,7 +53,7 @@ func (v *OperatorGetHealthResult) Validate() *Invalid { return v.validate(true) 
 
 func (v *OperatorGetHealthResult) validate(raw bool) *Invalid {
 	if inv := v.Data.validate(raw); inv != nil {
-		return inv.under("$.data")
+		return under(inv, "$.data")
 	}
 	return nil
 }

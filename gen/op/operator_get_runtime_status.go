@@ -53,7 +53,7 @@ func (v *OperatorGetRuntimeStatusResult) Validate() *Invalid { return v.validate
 
 func (v *OperatorGetRuntimeStatusResult) validate(raw bool) *Invalid {
 	if inv := v.Data.validate(raw); inv != nil {
-		return inv.under("$.data")
+		return under(inv, "$.data")
 	}
 	return nil
 }

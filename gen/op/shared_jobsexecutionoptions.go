@@ -73,7 +73,7 @@ func (v *JobsExecutionOptions) validate(raw bool) *Invalid {
 		}
 	}
 	if inv := v.Defaults.validate(raw); inv != nil {
-		return inv.under("$.defaults")
+		return under(inv, "$.defaults")
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (v *WorkbenchFacet) Validate() *Invalid { return v.validate(true) }
 func (v *WorkbenchFacet) validate(raw bool) *Invalid {
 	for i := range v.Values {
 		if inv := v.Values[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.values", i))
+			return under(inv, itemPath("$.values", i))
 		}
 	}
 	if inv := checkMin(v.DistinctCount, 0, "$.distinct_count"); inv != nil {

@@ -62,7 +62,7 @@ func (v *WorkbenchFieldCatalog) Validate() *Invalid { return v.validate(true) }
 func (v *WorkbenchFieldCatalog) validate(raw bool) *Invalid {
 	for i := range v.Filterable {
 		if inv := v.Filterable[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.filterable", i))
+			return under(inv, itemPath("$.filterable", i))
 		}
 	}
 	return nil

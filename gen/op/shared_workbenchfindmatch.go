@@ -118,7 +118,7 @@ func (v *WorkbenchFindMatch) validate(raw bool) *Invalid {
 	}
 	if v.ManifestSummary != nil {
 		if inv := v.ManifestSummary.validate(raw); inv != nil {
-			return inv.under("$.manifest_summary")
+			return under(inv, "$.manifest_summary")
 		}
 	}
 

@@ -73,7 +73,7 @@ func (v *WorkbenchSnapshotRecord) validate(raw bool) *Invalid {
 		return inv
 	}
 	if inv := v.Annotation.validate(raw); inv != nil {
-		return inv.under("$.annotation")
+		return under(inv, "$.annotation")
 	}
 	switch v.State {
 	case "alive", "expired", "retired", "reaped":
@@ -82,7 +82,7 @@ func (v *WorkbenchSnapshotRecord) validate(raw bool) *Invalid {
 	}
 	if v.RetireAnnotation != nil {
 		if inv := v.RetireAnnotation.validate(raw); inv != nil {
-			return inv.under("$.retire_annotation")
+			return under(inv, "$.retire_annotation")
 		}
 	}
 	return nil

@@ -99,17 +99,17 @@ func (v *WorkbenchAggregateRequest) validate(raw bool) *Invalid {
 	}
 	for i := range v.Predicates {
 		if inv := v.Predicates[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.predicates", i))
+			return under(inv, itemPath("$.predicates", i))
 		}
 	}
 	for i := range v.Measures {
 		if inv := v.Measures[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.measures", i))
+			return under(inv, itemPath("$.measures", i))
 		}
 	}
 	for i := range v.Sort {
 		if inv := v.Sort[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.sort", i))
+			return under(inv, itemPath("$.sort", i))
 		}
 	}
 	if v.Limit != nil {
@@ -269,7 +269,7 @@ func (v *WorkbenchAggregateResult) validate(raw bool) *Invalid {
 	}
 	for i := range v.Groups {
 		if inv := v.Groups[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.groups", i))
+			return under(inv, itemPath("$.groups", i))
 		}
 	}
 	return nil

@@ -145,7 +145,7 @@ func (v *WorkbenchCatalogResult) Validate() *Invalid { return v.validate(true) }
 
 func (v *WorkbenchCatalogResult) validate(raw bool) *Invalid {
 	if inv := v.Catalog.validate(raw); inv != nil {
-		return inv.under("$.catalog")
+		return under(inv, "$.catalog")
 	}
 	return nil
 }

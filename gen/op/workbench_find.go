@@ -156,7 +156,7 @@ func (v *WorkbenchFindResult) Validate() *Invalid { return v.validate(true) }
 func (v *WorkbenchFindResult) validate(raw bool) *Invalid {
 	for i := range v.Matches {
 		if inv := v.Matches[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.matches", i))
+			return under(inv, itemPath("$.matches", i))
 		}
 	}
 	if inv := checkMin(int64(v.MatchCount), 0, "$.match_count"); inv != nil {

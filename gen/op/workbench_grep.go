@@ -241,7 +241,7 @@ func (v *WorkbenchGrepResult) validate(raw bool) *Invalid {
 	}
 	for i := range v.Matches {
 		if inv := v.Matches[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.matches", i))
+			return under(inv, itemPath("$.matches", i))
 		}
 	}
 	if inv := checkMin(v.FilesScanned, 0, "$.files_scanned"); inv != nil {

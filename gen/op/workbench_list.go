@@ -217,7 +217,7 @@ func (v *WorkbenchListResult) validate(raw bool) *Invalid {
 	}
 	for i := range v.Entries {
 		if inv := v.Entries[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.entries", i))
+			return under(inv, itemPath("$.entries", i))
 		}
 	}
 	if v.AtSnapshot != nil {

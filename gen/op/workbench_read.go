@@ -347,7 +347,7 @@ func (v *WorkbenchReadResult) validate(raw bool) *Invalid {
 	if !v.NotModified {
 		for i := range v.Items {
 			if inv := v.Items[i].validate(raw); inv != nil {
-				return inv.under(itemPath("$.items", i))
+				return under(inv, itemPath("$.items", i))
 			}
 		}
 	}

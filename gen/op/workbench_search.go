@@ -106,12 +106,12 @@ func (v *WorkbenchSearchRequest) validate(raw bool) *Invalid {
 	}
 	for i := range v.Predicates {
 		if inv := v.Predicates[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.predicates", i))
+			return under(inv, itemPath("$.predicates", i))
 		}
 	}
 	for i := range v.Sort {
 		if inv := v.Sort[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.sort", i))
+			return under(inv, itemPath("$.sort", i))
 		}
 	}
 	if v.Limit != nil {
@@ -276,12 +276,12 @@ func (v *WorkbenchSearchResult) validate(raw bool) *Invalid {
 	}
 	for i := range v.Matches {
 		if inv := v.Matches[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.matches", i))
+			return under(inv, itemPath("$.matches", i))
 		}
 	}
 	for i := range v.Facets {
 		if inv := v.Facets[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.facets", i))
+			return under(inv, itemPath("$.facets", i))
 		}
 	}
 	return nil

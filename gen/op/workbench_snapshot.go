@@ -199,7 +199,7 @@ func (v *WorkbenchSnapshotResult) validate(raw bool) *Invalid {
 		return inv
 	}
 	if inv := v.Annotation.validate(raw); inv != nil {
-		return inv.under("$.annotation")
+		return under(inv, "$.annotation")
 	}
 	switch v.State {
 	case "alive", "expired", "retired", "reaped":

@@ -92,7 +92,7 @@ func (v *WorkbenchSnapshotListResult) validate(raw bool) *Invalid {
 	}
 	for i := range v.Snapshots {
 		if inv := v.Snapshots[i].validate(raw); inv != nil {
-			return inv.under(itemPath("$.snapshots", i))
+			return under(inv, itemPath("$.snapshots", i))
 		}
 	}
 	return nil

@@ -176,7 +176,7 @@ func (v *WorkbenchSnapshotRenewResult) validate(raw bool) *Invalid {
 		return inv
 	}
 	if inv := v.Annotation.validate(raw); inv != nil {
-		return inv.under("$.annotation")
+		return under(inv, "$.annotation")
 	}
 	switch v.State {
 	case "alive", "expired", "retired", "reaped":

@@ -172,7 +172,7 @@ func (v *WorkbenchSnapshotRetireResult) validate(raw bool) *Invalid {
 	}
 	if v.RetireAnnotation != nil {
 		if inv := v.RetireAnnotation.validate(raw); inv != nil {
-			return inv.under("$.retire_annotation")
+			return under(inv, "$.retire_annotation")
 		}
 	}
 	return nil

@@ -156,7 +156,7 @@ func (v *WorkbenchStatResult) validate(raw bool) *Invalid {
 		}
 	}
 	if inv := v.Card.validate(raw); inv != nil {
-		return inv.under("$.card")
+		return under(inv, "$.card")
 	}
 	if v.AtSnapshot != nil {
 		if !v.AtSnapshot.IsString {

@@ -59,6 +59,13 @@ func run(spec, gen string, check bool) error {
 	if err := emit.MCP(cat, files); err != nil {
 		return err
 	}
+	async, err := cat.LoadAsync()
+	if err != nil {
+		return err
+	}
+	if err := emit.WS(cat, async, files); err != nil {
+		return err
+	}
 	for name, b := range files {
 		path := filepath.Join(gen, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

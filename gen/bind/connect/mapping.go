@@ -164,8 +164,3 @@ func unknownFields(m proto.Message) *Invalid {
 	}
 	return refuse("$", "unknown", "carries a field that the message "+string(m.ProtoReflect().Descriptor().Name())+" does not have")
 }
-
-// under moves an error of a part to its place in the whole.
-func under(e *Invalid, path string) *Invalid {
-	return &Invalid{Member: path + e.Member[1:], Rule: e.Rule, Text: path + e.Text[1:]}
-}

@@ -65,3 +65,8 @@ func has[T any](m map[string]T, key []byte) bool {
 }
 
 func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// under moves an error of a part to its place in the whole.
+func under(e *Invalid, path string) *Invalid {
+	return &Invalid{Member: path + e.Member[1:], Rule: e.Rule, Text: path + e.Text[1:]}
+}

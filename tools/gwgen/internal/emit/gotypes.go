@@ -38,6 +38,9 @@ type goTypes struct {
 
 func opName(o *catalogue.Operation) string { return gocode.Exported(o.Area + "_" + o.Verb) }
 
+// prefixes are what the names of an operation's inner types may begin with, in order of preference.
+func prefixes(o *catalogue.Operation) [2]string { return [2]string{gocode.Exported(o.Area), opName(o)} }
+
 // maxNesting must stay below maxTrail of the scanner: a struct and an array each take a step.
 const maxNesting = 5
 
@@ -57,7 +60,7 @@ func collect(c *catalogue.Catalogue) (*goTypes, error) {
 				return nil, fmt.Errorf("two types are called %s", s.Name)
 			}
 			g.byName[s.Name] = s
-			if err := g.fill(s, o, 0); err != nil {
+			if err := g.fill(s, prefixes(o), 0); err != nil {
 				return nil, fmt.Errorf("%s: %w", o.ID, err)
 			}
 			side.m[o] = s
@@ -67,7 +70,7 @@ func collect(c *catalogue.Catalogue) (*goTypes, error) {
 	return g, nil
 }
 
-func (g *goTypes) fill(s *goStruct, o *catalogue.Operation, depth int) error {
+func (g *goTypes) fill(s *goStruct, pre [2]string, depth int) error {
 	if depth > maxNesting {
 		return fmt.Errorf("%s nests deeper than %d objects", s.Name, maxNesting)
 	}
@@ -97,7 +100,7 @@ func (g *goTypes) fill(s *goStruct, o *catalogue.Operation, depth int) error {
 		}
 		switch inner.Kind {
 		case schema.Object:
-			e, err := g.shared(inner, f.Name, inner != t, o, depth+1)
+			e, err := g.shared(inner, f.Name, inner != t, pre, depth+1)
 			if err != nil {
 				return err
 			}
@@ -115,7 +118,7 @@ func (g *goTypes) fill(s *goStruct, o *catalogue.Operation, depth int) error {
 
 // shared names an object that stands inside others: after its definition, or after the member that holds it. Two
 // equal ones share a type; when two different ones would, the second gets its operation's name in front.
-func (g *goTypes) shared(t *schema.Type, member string, many bool, o *catalogue.Operation, depth int) (*goStruct, error) {
+func (g *goTypes) shared(t *schema.Type, member string, many bool, pre [2]string, depth int) (*goStruct, error) {
 	base := t.Name
 	if base == "" {
 		base = member
@@ -126,8 +129,9 @@ func (g *goTypes) shared(t *schema.Type, member string, many bool, o *catalogue.
 	plain := *t
 	plain.Nullable = false
 	prints := plain.Fingerprint()
-	short := strings.TrimPrefix(gocode.Exported(base), gocode.Exported(o.Area))
-	for _, name := range []string{gocode.Exported(o.Area) + short, opName(o) + short} {
+	short := strings.TrimPrefix(gocode.Exported(base), pre[0])
+	for _, p := range pre {
+		name := p + short
 		if s := g.byName[name]; s != nil {
 			have := *s.Type
 			have.Nullable = false
@@ -138,7 +142,7 @@ func (g *goTypes) shared(t *schema.Type, member string, many bool, o *catalogue.
 		}
 		s := &goStruct{Name: name, Type: t, Doc: t.Doc}
 		g.byName[name] = s
-		if err := g.fill(s, o, depth); err != nil {
+		if err := g.fill(s, pre, depth); err != nil {
 			return nil, err
 		}
 		g.Shared = append(g.Shared, s)

@@ -31,7 +31,7 @@ func (g *opGen) validateField(f *gocode.File, s *goStruct, m goField) {
 	expr := "v." + m.Go
 	switch m.Type.Kind {
 	case schema.Object:
-		body.P("	if inv := %s.validate(raw); inv != nil {\n		return inv.under(%q)\n	}", expr, path)
+		body.P("	if inv := %s.validate(raw); inv != nil {\n		return under(inv, %q)\n	}", expr, path)
 	case schema.Array:
 		lo, hi := int64(0), int64(-1)
 		if m.Type.MinItems != nil {
@@ -89,9 +89,9 @@ func (g *opGen) validateElems(f *gocode.File, m goField, expr, path, index strin
 	var body gocode.File
 	if e.Kind == schema.Object {
 		if m.Type.Kind == schema.Map {
-			body.P("		e := %s[k]\n		if inv := e.validate(raw); inv != nil {\n			return inv.under(%s)\n		}", expr, path)
+			body.P("		e := %s[k]\n		if inv := e.validate(raw); inv != nil {\n			return under(inv, %s)\n		}", expr, path)
 		} else {
-			body.P("		if inv := %s[i].validate(raw); inv != nil {\n			return inv.under(%s)\n		}", expr, path)
+			body.P("		if inv := %s[i].validate(raw); inv != nil {\n			return under(inv, %s)\n		}", expr, path)
 		}
 	} else {
 		g.validateScalar(&body, e, expr+"["+index+"]", path)

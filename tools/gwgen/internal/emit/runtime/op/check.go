@@ -61,10 +61,3 @@ func checkFinite(v float64, path string) *Invalid {
 	}
 	return nil
 }
-
-// under moves an error of a part to its place in the whole.
-func (e *Invalid) under(path string) *Invalid {
-	e.Member = path + e.Member[1:]
-	e.Text = path + e.Text[1:]
-	return e
-}
