@@ -15,6 +15,7 @@ import (
 
 	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/catalogue"
 	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/emit"
+	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/parity"
 	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/problem"
 	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/protosrc"
 )
@@ -40,6 +41,11 @@ func run(spec, gen string, check bool) error {
 	if err != nil {
 		return err
 	}
+	async, err := cat.LoadAsync()
+	if err != nil {
+		return err
+	}
+	parity.Check(cat, pb, async, &problems)
 	if !problems.Empty() {
 		return fmt.Errorf("the sources are refused:\n%s", problems.String())
 	}
@@ -57,10 +63,6 @@ func run(spec, gen string, check bool) error {
 		return err
 	}
 	if err := emit.MCP(cat, files); err != nil {
-		return err
-	}
-	async, err := cat.LoadAsync()
-	if err != nil {
 		return err
 	}
 	if err := emit.WS(cat, async, files); err != nil {

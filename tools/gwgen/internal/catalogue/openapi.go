@@ -130,3 +130,22 @@ func (c *Catalogue) HTTPOperation(o *Operation) (*HTTPOperation, *schema.Documen
 	}
 	return h, d, nil
 }
+
+// MultiSegment names the path parameters that stand for the rest of the path, slashes included. OpenAPI cannot say so;
+// the parameter carries x-multi-segment.
+func (o *HTTPOperation) MultiSegment(d *schema.Document) (out []string) {
+	for _, list := range []*yaml.Node{o.shared, schema.Get(o.Node, "parameters")} {
+		if list == nil {
+			continue
+		}
+		for _, p := range list.Content {
+			if ref := schema.Str(p, "$ref"); ref != "" {
+				p = d.Pointer(ref)
+			}
+			if schema.Str(p, "x-multi-segment") == "true" {
+				out = append(out, schema.Str(p, "name"))
+			}
+		}
+	}
+	return out
+}

@@ -5,6 +5,7 @@ package schema
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -87,6 +88,9 @@ type Const struct {
 }
 
 func (c *Const) String() string {
+	if c == nil {
+		return "none"
+	}
 	switch c.Kind {
 	case String:
 		return fmt.Sprintf("%q", c.Str)
@@ -195,3 +199,6 @@ func (t *Type) write(b *strings.Builder) {
 		br.write(b)
 	}
 }
+
+// Int64 writes a bound for a message.
+func Int64(v int64) string { return strconv.FormatInt(v, 10) }
