@@ -51,10 +51,12 @@ type Options struct {
 	Fatal func(error)
 	// NoBackground starts no goroutine of the store's own; a test then calls Reap.
 	NoBackground bool
-	// CacheBytes is the size of the block cache; 0 means 64 MiB.
+	// CacheBytes is the size of the block cache, out of which recent writes are
+	// kept too: it must hold a few times MemTableBytes, or every read of a filter
+	// goes to the disk. 0 means 96 MiB.
 	CacheBytes int64
 	// MemTableBytes is when recent writes go from memory into a table; 0 means
-	// 64 MiB. Tests make it small.
+	// 32 MiB. Tests make it small.
 	MemTableBytes int64
 }
 

@@ -32,7 +32,7 @@ func (s *Store) openPebble() error {
 		MemTableSize:       uint64(s.opts.MemTableBytes),
 
 		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       2,
+		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       1000,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{newRevisionCollector},

@@ -163,8 +163,8 @@ func withDefaults(o Options) Options {
 	o.HistoryWindow = max(0, cmp.Or(o.HistoryWindow, DefaultHistoryWindow))
 	o.FreeSpaceFloorBytes = max(0, cmp.Or(o.FreeSpaceFloorBytes, DefaultFreeSpaceFloorBytes))
 	o.BallastBytes = max(0, cmp.Or(o.BallastBytes, DefaultBallastBytes))
-	o.CacheBytes = cmp.Or(o.CacheBytes, 64<<20)
-	o.MemTableBytes = cmp.Or(o.MemTableBytes, 64<<20)
+	o.CacheBytes = cmp.Or(o.CacheBytes, 96<<20)
+	o.MemTableBytes = cmp.Or(o.MemTableBytes, 32<<20)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
