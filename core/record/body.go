@@ -3,6 +3,7 @@ package record
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 )
 
 const (
@@ -66,6 +67,14 @@ func (b *Body) Spanned() int64 {
 		return 0
 	}
 	return b.Spans[len(b.Spans)-1].End
+}
+
+// Clone returns a copy of b that shares no memory with it.
+func (b Body) Clone() Body {
+	b.Spans = slices.Clone(b.Spans)
+	b.Hash.Rest = slices.Clone(b.Hash.Rest)
+	b.Tail = slices.Clone(b.Tail)
+	return b
 }
 
 // AppendBody appends the encoding of b, which delimits itself.
