@@ -1,9 +1,11 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/cockroachkvs"
@@ -45,7 +47,7 @@ func (s *Store) openPebble() error {
 		o.MaxOpenFiles = 64
 	}
 	dir := s.fs.PathJoin(s.opts.Dir, "kv")
-	if err := s.fs.MkdirAll(dir, 0o700); err != nil {
+	if err := makeDir(s.fs, dir); err != nil {
 		s.cache.Unref()
 		return fmt.Errorf("kv: making the data directory: %w", err)
 	}
@@ -55,6 +57,37 @@ func (s *Store) openPebble() error {
 		return fmt.Errorf("kv: opening the data directory: %w", err)
 	}
 	s.db = db
+	return nil
+}
+
+// makeDir makes a directory and those above it, so that a power cut right after
+// does not take them away: the entry of each new one is synced in the one above.
+func makeDir(fs FS, dir string) error {
+	var above []string
+	for d := dir; ; {
+		if _, err := fs.Stat(d); err == nil {
+			break
+		} else if !oserror.IsNotExist(err) {
+			return err
+		}
+		up := fs.PathDir(d)
+		if up == d {
+			break
+		}
+		above, d = append(above, up), up
+	}
+	if err := fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for _, d := range above {
+		f, err := fs.OpenDir(d)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -23,6 +23,9 @@ type sequencer struct {
 	busy   bool
 	closed error
 	fg, bg waitQueue
+	// waiters is of this sequencer, not of the process: a channel made in one
+	// test's bubble must not turn up in another's.
+	waiters sync.Pool
 	// streak counts foreground turns since background last had one.
 	streak int
 	// refused counts arrivals that found the queue full.
@@ -45,7 +48,11 @@ type waiter struct {
 	prev, next *waiter
 }
 
-var waiterPool = sync.Pool{New: func() any { return &waiter{turn: make(chan error, 1)} }}
+func newSequencer(depth int) *sequencer {
+	return &sequencer{depth: depth, waiters: sync.Pool{New: newWaiter}}
+}
+
+func newWaiter() any { return &waiter{turn: make(chan error, 1)} }
 
 // waitQueue is a doubly linked list, so that whoever leaves early leaves nothing
 // behind.
@@ -111,14 +118,14 @@ func (s *sequencer) acquire(ctx context.Context, c class) error {
 		s.mu.Unlock()
 		return fault.New(op.ReasonUnavailable, "The store has too many updates waiting; try again.")
 	}
-	w := waiterPool.Get().(*waiter)
+	w := s.waiters.Get().(*waiter)
 	q.push(w)
 	s.mu.Unlock()
 
 	var err error
 	select {
 	case err = <-w.turn:
-		waiterPool.Put(w)
+		s.waiters.Put(w)
 		return err
 	case <-ctx.Done():
 	}
@@ -134,7 +141,7 @@ func (s *sequencer) acquire(ctx context.Context, c class) error {
 			s.release()
 		}
 	}
-	waiterPool.Put(w)
+	s.waiters.Put(w)
 	return fault.From(context.Cause(ctx))
 }
 

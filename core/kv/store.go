@@ -84,7 +84,7 @@ type Store struct {
 
 	installation, tenant [16]byte
 
-	seq  sequencer
+	seq  *sequencer
 	mark watermark
 
 	// Written in a turn only.
@@ -135,11 +135,11 @@ func Open(o Options) (*Store, error) {
 	s := &Store{
 		opts: o, fs: o.FS, clk: o.Clock, log: o.Logger,
 		roots:   make(map[RootName]*rootState),
+		seq:     newSequencer(o.QueueDepth),
 		drained: make(chan struct{}),
 		dead:    make(chan struct{}),
 	}
 	s.ids = lockedReader{&s.idsMu, o.IDs}
-	s.seq.depth = o.QueueDepth
 	if err := s.openPebble(); err != nil {
 		return nil, err
 	}
