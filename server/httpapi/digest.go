@@ -61,10 +61,11 @@ func parseDigest(lines []string) (sum []byte, ok bool) {
 // verifyingReader reads a body to its end only if the body has the digest that the client announced: at the end of
 // another body it returns err instead of io.EOF, so that whoever stores the body gives it up.
 type verifyingReader struct {
-	r    io.Reader
-	h    hash.Hash
-	want []byte
-	err  error
+	r      io.Reader
+	h      hash.Hash
+	want   []byte
+	err    error
+	failed bool
 }
 
 func newVerifyingReader(r io.Reader, want []byte, mismatch error) *verifyingReader {
@@ -75,6 +76,7 @@ func (v *verifyingReader) Read(p []byte) (int, error) {
 	n, err := v.r.Read(p)
 	v.h.Write(p[:n])
 	if err == io.EOF && !bytes.Equal(v.h.Sum(nil), v.want) {
+		v.failed = true
 		return n, v.err
 	}
 	return n, err

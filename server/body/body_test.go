@@ -1,0 +1,208 @@
+package body_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/sawhorse-dev/sawhorse/core/fault"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
+	"github.com/sawhorse-dev/sawhorse/server/body"
+)
+
+func request(r io.Reader, length int64) *http.Request {
+	req := httptest.NewRequest(http.MethodPost, "/", r)
+	req.ContentLength = length
+	return req
+}
+
+// Invariant 1, with and without an announced length, over the border of the pooled size.
+func TestReadIsExact(t *testing.T) {
+	b := body.NewBudget(0)
+	for _, size := range []int{0, 1, 64 << 10, 64<<10 + 1, 3 << 20} {
+		want := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
+		for _, length := range []int64{int64(size), -1} {
+			buf, err := b.Read(httptest.NewRecorder(), request(iotest.HalfReader(bytes.NewReader(want)), length), int64(size))
+			if err != nil {
+				t.Fatalf("%d bytes announced as %d: %v", size, length, err)
+			}
+			if !bytes.Equal(buf.Bytes(), want) {
+				t.Errorf("%d bytes announced as %d came out changed", size, length)
+			}
+			buf.Release()
+			if size == 0 {
+				continue
+			}
+			_, err = b.Read(httptest.NewRecorder(), request(bytes.NewReader(want), length), int64(size)-1)
+			if !fault.Is(err, op.ReasonBodyTooLarge) {
+				t.Errorf("%d bytes announced as %d under a limit one smaller: %v", size, length, err)
+			}
+		}
+	}
+}
+
+// Invariant 2: a spent budget refuses at once, and comes back with Release and with every failure.
+func TestBudget(t *testing.T) {
+	const size = 1 << 20
+	b := body.NewBudget(3 * size / 2)
+	large := func(length int64) (body.Buffer, error) {
+		return b.Read(httptest.NewRecorder(), request(bytes.NewReader(make([]byte, size)), length), 4*size)
+	}
+	first, err := large(size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, length := range []int64{size, -1} {
+		_, err := large(length)
+		if !fault.Is(err, op.ReasonUnavailable) || !op.ReasonUnavailable.Face().Retryable {
+			t.Errorf("a second large body: %v", err)
+		}
+	}
+	if small, err := b.Read(httptest.NewRecorder(), request(strings.NewReader("{}"), 2), size); err != nil {
+		t.Errorf("a small body beside a spent budget: %v", err)
+	} else {
+		small.Release()
+	}
+	first.Release()
+	if _, err := b.Read(httptest.NewRecorder(), request(strings.NewReader("short"), size), 4*size); !fault.Is(err, op.ReasonCancelled) {
+		t.Errorf("a body that ends early: %v", err)
+	}
+	again, err := large(size)
+	if err != nil {
+		t.Fatalf("the budget did not come back: %v", err)
+	}
+	again.Release()
+}
+
+func TestReaderRemembersWhoseErrorItWas(t *testing.T) {
+	own := fault.New(op.ReasonBodyTooLarge, "")
+	for err, want := range map[error]op.Reason{
+		io.ErrUnexpectedEOF:    op.ReasonCancelled,
+		os.ErrDeadlineExceeded: op.ReasonDeadlineExceeded,
+		own:                    op.ReasonBodyTooLarge,
+	} {
+		r := body.NewReader(httptest.NewRecorder(), iotest.ErrReader(err))
+		if _, got := io.ReadAll(r); !errors.Is(got, err) {
+			t.Errorf("read error %v came out as %v", err, got)
+		}
+		if !fault.Is(r.Failure(), want) {
+			t.Errorf("failure for %v: %v, want %s", err, r.Failure(), want)
+		}
+	}
+	r := body.NewReader(httptest.NewRecorder(), strings.NewReader("abc"))
+	if _, err := io.ReadAll(r); err != nil || r.Failure() != nil || r.Count() != 3 {
+		t.Errorf("a good body: %v, %v, %d bytes", err, r.Failure(), r.Count())
+	}
+}
+
+// Invariant 3 over a real server on a connection in memory, in fake time.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failures := make(chan error, 1)
+		read := make(chan int64, 1)
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			in := body.NewReader(w, r.Body)
+			io.Copy(io.Discard, in)
+			failures <- in.Failure()
+			read <- in.Count()
+		})
+		client := serve(t, handler)
+		// One byte per 20 seconds is slow, but it moves.
+		client.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 7\r\n\r\n"))
+		for range 6 {
+			client.Write([]byte("x"))
+			time.Sleep(20 * time.Second)
+		}
+		synctest.Wait()
+		select {
+		case err := <-failures:
+			t.Fatalf("a moving peer was given up: %v", err)
+		default:
+		}
+		// Now it stands still.
+		start := time.Now()
+		err := <-failures
+		if !fault.Is(err, op.ReasonDeadlineExceeded) || time.Since(start) > body.Patience {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if n := <-read; n != 6 {
+			t.Errorf("%d bytes were read", n)
+		}
+	})
+}
+
+func TestPatienceWithAReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failures := make(chan error, 1)
+		client := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			out := body.NewWriter(w)
+			chunk := make([]byte, 64<<10)
+			for {
+				if _, err := out.Write(chunk); err != nil {
+					failures <- out.Failure()
+					return
+				}
+			}
+		}))
+		client.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+		start := time.Now()
+		if err := <-failures; !fault.Is(err, op.ReasonCancelled) || time.Since(start) > body.Patience {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
+}
+
+// serve runs h on one connection in memory, which has deadlines, and returns the client's end.
+func serve(t *testing.T, h http.Handler) net.Conn {
+	client, server := net.Pipe()
+	l := &oneListener{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
+	l.conn <- server
+	srv := &http.Server{Handler: h}
+	go srv.Serve(l)
+	t.Cleanup(func() { client.Close(); srv.Close() })
+	return client
+}
+
+type oneListener struct {
+	conn   chan net.Conn
+	closed chan struct{}
+}
+
+func (l *oneListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conn:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneListener) Close() error   { close(l.closed); return nil }
+func (l *oneListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "unix"} }
+
+func BenchmarkReadSmall(b *testing.B) {
+	budget := body.NewBudget(0)
+	data := []byte(`{"id":"wb1","section":"outputs","path":"a.txt"}`)
+	w := httptest.NewRecorder()
+	r := request(nil, int64(len(data)))
+	rd := bytes.NewReader(data)
+	r.Body = io.NopCloser(rd)
+	b.ReportAllocs()
+	for b.Loop() {
+		rd.Reset(data)
+		buf, err := budget.Read(w, r, 1<<20)
+		if err != nil {
+			b.Fatal(err)
+		}
+		buf.Release()
+	}
+}

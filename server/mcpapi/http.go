@@ -1,0 +1,255 @@
+package mcpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sawhorse-dev/sawhorse/core/fault"
+	bindmcp "github.com/sawhorse-dev/sawhorse/gen/bind/mcp"
+	"github.com/sawhorse-dev/sawhorse/gen/mcp"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
+	"github.com/sawhorse-dev/sawhorse/server/body"
+	"github.com/sawhorse-dev/sawhorse/server/call"
+)
+
+const (
+	version20260728 = "2026-07-28"
+
+	methodCall = "tools/call"
+	methodList = "tools/list"
+)
+
+// Runtime serves one profile. It is safe for concurrent use.
+type Runtime struct {
+	profile   Profile
+	tools     *bindmcp.Profile
+	impl      *sdk.Implementation
+	budget    *body.Budget
+	limit     int64
+	log       *slog.Logger
+	stateless *sdk.StreamableHTTPHandler
+	stateful  *sdk.StreamableHTTPHandler // nil unless the profile asks for it
+	short     *shortPath                 // nil when it is switched off
+}
+
+// New makes a runtime, or refuses a profile that is not whole.
+func New(p Profile, o Options) (*Runtime, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	rt := &Runtime{profile: p, tools: bindmcp.NewProfile(p.Tools), budget: o.Budget, limit: o.MaxMessageBytes, log: o.Logger,
+		impl: &sdk.Implementation{Name: p.Name, Title: p.Title, Version: p.Version}}
+	if rt.budget == nil {
+		rt.budget = body.NewBudget(0)
+	}
+	if rt.limit == 0 {
+		rt.limit = op.LimitMaxCallBodyBytes
+	}
+	if rt.log == nil {
+		rt.log = slog.New(slog.DiscardHandler)
+	}
+	server := rt.newServer(call.MCP)
+	get := func(*http.Request) *sdk.Server { return server }
+	rt.stateless = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: !p.Stateful, MaxRequestBodyBytes: rt.limit, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true, // Host and Origin are checked in front of every protocol
+	})
+	if p.Stateful {
+		rt.stateful = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+			MaxRequestBodyBytes: rt.limit, EventStore: sdk.NewMemoryEventStore(nil), SessionTimeout: 10 * time.Minute,
+			DisableLocalhostProtection: true,
+		})
+	}
+	if !p.DisableFastPath {
+		short, err := newShortPath(rt)
+		if err != nil {
+			return nil, err
+		}
+		rt.short = short
+	}
+	return rt, nil
+}
+
+// now is the time of envelopes that carry one; none of the Workbench's does.
+func (rt *Runtime) now() time.Time { return time.Time{} }
+
+// ServeHTTP answers one request of streamable HTTP.
+func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || !jsonContent(r) || !acceptsBoth(r) {
+		rt.sdkFor(r, nil).ServeHTTP(w, r)
+		return
+	}
+	buf, err := rt.budget.Read(w, r, rt.limit)
+	if err != nil {
+		refuseBody(w, err)
+		return
+	}
+	// The SDK's goroutines may hold on to the body after it has answered, so that only the short path gives it back.
+	data := buf.Bytes()
+	m, serr := scan(data)
+	if serr != nil {
+		writeError(w, http.StatusBadRequest, m.id, serr.code, serr.text)
+		buf.Release()
+		return
+	}
+	if rt.short != nil && rt.short.serve(w, r, &m) {
+		buf.Release()
+		return
+	}
+	if ids := w.Header()["X-Request-Id"]; len(ids) > 0 {
+		r = r.WithContext(call.WithRequestID(r.Context(), ids[0]))
+	}
+	r.Body = io.NopCloser(bytes.NewReader(data))
+	patient(w, &m)
+	rt.sdkFor(r, &m).ServeHTTP(w, r)
+}
+
+// sdkFor chooses between the SDK's two handlers.
+func (rt *Runtime) sdkFor(r *http.Request, m *message) http.Handler {
+	if rt.stateful == nil {
+		return rt.stateless
+	}
+	if r.Header.Get("Mcp-Session-Id") != "" || m != nil && string(m.method) == "initialize" && r.Header.Get("Mcp-Protocol-Version") < version20260728 {
+		return rt.stateful
+	}
+	return rt.stateless
+}
+
+// patient lifts the write deadline of an answer that is a stream without an end.
+func patient(w http.ResponseWriter, m *message) {
+	if string(m.method) == "subscriptions/listen" {
+		rc := http.NewResponseController(w)
+		_ = rc.SetWriteDeadline(time.Time{}) // connections in memory may have none
+		_ = rc.SetReadDeadline(time.Time{})
+	}
+}
+
+// jsonContent and acceptsBoth are the cheap half of what the SDK demands of headers: a request that fails them goes to
+// the SDK, which words the refusal.
+func jsonContent(r *http.Request) bool {
+	types := r.Header["Content-Type"]
+	return len(types) == 1 && (types[0] == "application/json" || strings.HasPrefix(types[0], "application/json;"))
+}
+
+func acceptsBoth(r *http.Request) bool {
+	lines := r.Header["Accept"]
+	if len(lines) == 1 && (lines[0] == "application/json, text/event-stream" || lines[0] == "*/*") {
+		return true
+	}
+	var json, stream bool
+	for _, line := range lines {
+		for raw := range strings.SplitSeq(line, ",") {
+			base, _, _ := strings.Cut(raw, ";")
+			switch strings.ToLower(strings.TrimSpace(base)) {
+			case "application/json", "application/*":
+				json = true
+			case "text/event-stream", "text/*":
+				stream = true
+			case "*/*":
+				json, stream = true, true
+			}
+		}
+	}
+	return json && stream
+}
+
+// refuseBody says that a body could not be read. There is no message yet, and so no id.
+func refuseBody(w http.ResponseWriter, err error) {
+	e := fault.From(err)
+	writeError(w, e.Reason.Face().HTTPStatus, nil, codeInvalidRequest, e.Message)
+}
+
+// writeError writes a JSON-RPC error. MCP's schema knows no null id, so that an unknown one is left out.
+func writeError(w http.ResponseWriter, status int, id []byte, code int, text string) {
+	writeErrorData(w, status, id, code, text, nil)
+}
+
+func writeErrorData(w http.ResponseWriter, status int, id []byte, code int, text string, data json.RawMessage) {
+	out := []byte(`{"jsonrpc":"2.0",`)
+	if id != nil {
+		out = append(append(append(out, `"id":`...), id...), ',')
+	}
+	out = strconv.AppendInt(append(out, `"error":{"code":`...), int64(code), 10)
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		quoted = []byte(`""`)
+	}
+	out = append(append(out, `,"message":`...), quoted...)
+	if data != nil {
+		out = append(append(out, `,"data":`...), data...)
+	}
+	out = append(out, "}}"...)
+	header := w.Header()
+	header["Content-Type"] = typeJSON
+	header["Content-Length"] = []string{strconv.Itoa(len(out))}
+	w.WriteHeader(status)
+	_, _ = w.Write(out) // the only error is a client that left
+}
+
+var (
+	typeJSON = []string{"application/json"}
+	noCache  = []string{"no-cache, no-transform"}
+)
+
+// listResult asks the SDK for the result of tools/list on one wire, so that the short path can repeat it.
+func (rt *Runtime) listResult(version string) (json.RawMessage, error) {
+	params := ""
+	if version >= version20260728 {
+		params = fmt.Sprintf(`,"params":{"_meta":{%q:%q,%q:{}}}`, sdk.MetaKeyProtocolVersion, version, sdk.MetaKeyClientCapabilities)
+	}
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "/", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"`+params+`}`))
+	if err != nil {
+		return nil, fmt.Errorf("mcpapi: %w", err)
+	}
+	r.Header = http.Header{"Content-Type": typeJSON, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {version}, "Mcp-Method": {methodList}}
+	rec := &recorder{header: http.Header{}}
+	sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return rt.newServer(call.MCP) },
+		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true}).ServeHTTP(rec, r)
+	var reply struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if err := json.Unmarshal(rec.body.Bytes(), &reply); err != nil || reply.Result == nil {
+		return nil, fmt.Errorf("mcpapi: the list of tools is not to be had: %w", errors.Join(err, errors.New(rec.body.String())))
+	}
+	var list struct {
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal(reply.Result, &list); err != nil {
+		return nil, fmt.Errorf("mcpapi: the list of tools: %w", err)
+	}
+	for i, t := range list.Tools {
+		if i < len(rt.profile.Tools) && t.Name != rt.profile.Tools[i].Name {
+			return nil, fmt.Errorf("mcpapi: tool %q is listed where %q should be", t.Name, rt.profile.Tools[i].Name)
+		}
+	}
+	if len(list.Tools) < len(rt.profile.Tools) {
+		return nil, fmt.Errorf("mcpapi: %d of %d tools are listed", len(list.Tools), len(rt.profile.Tools))
+	}
+	return reply.Result, nil
+}
+
+// recorder is a response in memory.
+type recorder struct {
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (r *recorder) WriteHeader(int)             {}
+
+// toolFor finds a tool; nil when there is none.
+func (rt *Runtime) toolFor(name []byte) *mcp.Tool { return rt.tools.Tool(string(name)) }

@@ -1,0 +1,89 @@
+package mcpapi
+
+import (
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	maxMetas     = 256
+	maxMetaBytes = 4 << 10
+)
+
+// metaVerdict is what the short path needs to know of a request's _meta.
+type metaVerdict struct {
+	version string // protocol version named there; "" when none is
+	usable  bool   // the SDK would accept it as well
+}
+
+// metaCache remembers verdicts. A client sends the same _meta with every request, so that it is parsed once. The
+// cache is bounded, and starts over when hostile or chatty clients have filled it.
+type metaCache struct {
+	known atomic.Pointer[map[string]metaVerdict]
+	mu    sync.Mutex
+}
+
+func (c *metaCache) judge(raw []byte) metaVerdict {
+	if raw == nil {
+		return metaVerdict{usable: true}
+	}
+	if m := c.known.Load(); m != nil {
+		if v, ok := (*m)[string(raw)]; ok {
+			return v
+		}
+	}
+	v, lasting := judgeMeta(raw)
+	if lasting && len(raw) <= maxMetaBytes {
+		c.remember(raw, v)
+	}
+	return v
+}
+
+func (c *metaCache) remember(raw []byte, v metaVerdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := map[string]metaVerdict{}
+	if old := c.known.Load(); old != nil && len(*old) < maxMetas {
+		for k, have := range *old {
+			next[k] = have
+		}
+	}
+	next[string(raw)] = v
+	c.known.Store(&next)
+}
+
+// judgeMeta reads _meta. It errs on the side of calling it unusable: the SDK has the last word then. lasting is false
+// for a _meta that will not come again.
+func judgeMeta(raw []byte) (v metaVerdict, lasting bool) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return v, true
+	}
+	_, progress := members["progressToken"]
+	lasting = !progress
+	if version, ok := members[sdk.MetaKeyProtocolVersion]; ok {
+		if json.Unmarshal(version, &v.version) != nil || v.version == "" {
+			return metaVerdict{}, lasting
+		}
+	}
+	if v.version < version20260728 {
+		v.usable = true
+		return v, lasting
+	}
+	if info, ok := members[sdk.MetaKeyClientInfo]; ok {
+		if !isObject(info) || json.Unmarshal(info, new(sdk.Implementation)) != nil {
+			return v, lasting
+		}
+	}
+	caps, ok := members[sdk.MetaKeyClientCapabilities]
+	if !ok || !isObject(caps) || json.Unmarshal(caps, new(sdk.ClientCapabilities)) != nil {
+		return v, lasting
+	}
+	v.usable = true
+	return v, lasting
+}
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
