@@ -1,0 +1,197 @@
+// Package core is what the gateway means, without any protocol: it opens a data
+// directory and answers the operations of gen/op on it.
+//
+// Invariants, cited in tests:
+//
+//	CORE-1  What a method answered is durable: it holds after a crash at any
+//	        later moment, and nothing half done is visible after one.
+//	CORE-2  The presentation root and the cursor key of a data directory are
+//	        those of its first opening.
+//	CORE-3  Nothing that API answers, errors included, names the data directory.
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/sawhorse-dev/sawhorse/core/actor"
+	"github.com/sawhorse-dev/sawhorse/core/blob"
+	"github.com/sawhorse-dev/sawhorse/core/clock"
+	"github.com/sawhorse-dev/sawhorse/core/jobs"
+	"github.com/sawhorse-dev/sawhorse/core/kv"
+	"github.com/sawhorse-dev/sawhorse/core/operator"
+	"github.com/sawhorse-dev/sawhorse/core/workbench"
+	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
+)
+
+// Options say how to open a Core. The zero value of a field means its default.
+type Options struct {
+	// Dir is the data directory; one process has it open at a time, which is the
+	// caller's care.
+	Dir string
+	// FS holds the files; nil means the machine's disk.
+	FS kv.FS
+	// Clock defaults to the machine's.
+	Clock clock.Clock
+	// IDs is where ids and secrets come from; nil means crypto/rand. A test
+	// passes a seeded source.
+	IDs    io.Reader
+	Logger *slog.Logger
+
+	// WorkbenchRoot shapes the paths in answers. It is stored when the directory
+	// is first opened; later "" means the stored value, and another one is
+	// refused. Default: /agents/default/wb.
+	WorkbenchRoot string
+	// MaxArtifactBytes bounds what a Workbench tool carries; default 16 MiB.
+	MaxArtifactBytes int64
+	// MaxBodyBytes bounds a body on the raw file routes; default 1 GiB.
+	MaxBodyBytes int64
+
+	// The store's own; see kv.Options.
+	HistoryWindow       time.Duration
+	QueueDepth          int
+	FreeSpaceFloorBytes int64
+	BallastBytes        int64
+	CacheBytes          int64
+	MemTableBytes       int64
+	NoBackground        bool
+	Fatal               func(error)
+
+	// Version and Revision are what the program says of itself: its version, and
+	// the version-control revision it was built from. An empty Revision is taken
+	// from what the Go tool recorded.
+	Version, Revision string
+	// LifecycleDisabled switches the SDK lifecycle off.
+	LifecycleDisabled bool
+	// RequirePrincipal refuses calls whose context names nobody. Otherwise they
+	// act for Principal.
+	RequirePrincipal bool
+}
+
+// ErrWorkbenchRoot says that a data directory has another presentation root
+// than the one asked for, or that the one asked for is none.
+var ErrWorkbenchRoot = errors.New("core: workbench root")
+
+// Core is an open data directory. It is safe for concurrent use.
+type Core struct {
+	kv        *kv.Store
+	bodies    *blob.Store
+	api       *op.API
+	principal actor.Principal
+	root      jail.Root
+}
+
+// Report is the outcome of Check.
+type Report = kv.Report
+
+// Stats is what a Core counted since it was opened.
+type Stats struct {
+	KV kv.Stats
+}
+
+// Open opens a data directory, and makes it when it is not there. Whatever was
+// acknowledged before is in it.
+//
+// Errors: ErrWorkbenchRoot; those of kv.Open.
+func Open(ctx context.Context, o Options) (*Core, error) {
+	wanted := jail.Root("")
+	if o.WorkbenchRoot != "" {
+		var err error
+		if wanted, err = jail.ParseRoot(o.WorkbenchRoot); err != nil {
+			return nil, fmt.Errorf("%w %q: %w", ErrWorkbenchRoot, o.WorkbenchRoot, err)
+		}
+	}
+	store, err := kv.Open(kv.Options{
+		FS: o.FS, Dir: o.Dir, Clock: o.Clock, IDs: o.IDs, HistoryWindow: o.HistoryWindow, QueueDepth: o.QueueDepth,
+		FreeSpaceFloorBytes: o.FreeSpaceFloorBytes, BallastBytes: o.BallastBytes, Logger: o.Logger, Fatal: o.Fatal,
+		NoBackground: o.NoBackground, CacheBytes: o.CacheBytes, MemTableBytes: o.MemTableBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &Core{kv: store}
+	if err := c.open(ctx, o, wanted); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Core) open(ctx context.Context, o Options, wanted jail.Root) (err error) {
+	if c.bodies, err = blob.Open(c.kv, blob.Options{Logger: o.Logger, NoBackground: o.NoBackground}); err != nil {
+		return err
+	}
+	workbench.Govern(c.bodies)
+	settings, err := loadSettings(ctx, c.kv, wanted)
+	if err != nil {
+		return err
+	}
+	c.root = settings.root
+	c.principal = actor.Principal{Tenant: c.kv.TenantID(), User: loopbackUser}
+	wo := workbench.Options{
+		Store: c.kv, Bodies: c.bodies, Root: settings.root, CursorKey: settings.cursorKey,
+		MaxArtifactBytes: o.MaxArtifactBytes, MaxBodyBytes: o.MaxBodyBytes,
+	}
+	if !o.RequirePrincipal {
+		wo.Principal = &c.principal
+	}
+	w, err := workbench.New(wo)
+	if err != nil {
+		return err
+	}
+	revision := o.Revision
+	if revision == "" {
+		revision = operator.BuildRevision()
+	}
+	c.api = &op.API{
+		Workbench: w,
+		Files:     w,
+		Jobs:      jobs.New(jobs.Options{Clock: c.kv.Clock(), Version: o.Version, Disabled: o.LifecycleDisabled}),
+		Operator:  operator.New(operator.Options{Clock: c.kv.Clock(), Revision: revision}),
+	}
+	return nil
+}
+
+// loopbackUser is the user that a caller without credentials is.
+const loopbackUser = "1"
+
+// API returns the operations. The value is not changed afterwards.
+func (c *Core) API() *op.API { return c.api }
+
+// Principal returns who a caller over loopback without credentials is: the
+// tenant that was minted with the data directory, and user "1".
+func (c *Core) Principal() actor.Principal { return c.principal }
+
+// TenantID returns the UUID of the tenant that was minted with the data
+// directory.
+func (c *Core) TenantID() [16]byte { return c.kv.TenantID() }
+
+// WorkbenchRoot returns the presentation root.
+func (c *Core) WorkbenchRoot() string { return string(c.root) }
+
+// InstallationID returns the UUID that was minted with the data directory.
+func (c *Core) InstallationID() [16]byte { return c.kv.InstallationID() }
+
+// Check verifies every registered invariant on one state of the store, while
+// calls go on. The error is that of the context.
+func (c *Core) Check(ctx context.Context) (Report, error) {
+	report := c.kv.Check(ctx)
+	return report, ctx.Err()
+}
+
+// Stats returns figures for metrics. It takes a few microseconds.
+func (c *Core) Stats() Stats { return Stats{KV: c.kv.Stats()} }
+
+// Close waits for the calls that are inside the store and closes it. What was
+// acknowledged stays; calls that come later fail.
+func (c *Core) Close() error {
+	var err error
+	if c.bodies != nil {
+		err = c.bodies.Close()
+	}
+	return errors.Join(err, c.kv.Close())
+}

@@ -1,0 +1,82 @@
+package workbench
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/sawhorse-dev/sawhorse/core/keys"
+	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
+)
+
+// A list cursor is base64url of
+//
+//	version 1 | incarnation 16 | content revision 8 | name of the last child | MAC 16
+//
+// The MAC also covers what the token does not hold: the root, the workbench,
+// the directory and the selector. A token shown for another scope fails as a
+// forged one does (WB-7).
+const (
+	listCursorVersion = 1
+	listCursorHeader  = 1 + keys.IncarnationLen + 8
+	cursorMACLen      = 16
+	maxListCursor     = 8 << 10
+)
+
+const listCursorDomain = "sawhorse.workbench.list-cursor.v1\x00"
+
+// selectorLive is the only selector of a listing: the live state.
+const selectorLive = 0
+
+// listCursor is where a listing goes on.
+type listCursor struct {
+	incarnation     keys.Incarnation
+	contentRevision uint64
+	last            string
+}
+
+func (w *Workbench) sealListCursor(t *tenant, p jail.Place, c listCursor) string {
+	token := make([]byte, 0, listCursorHeader+len(c.last)+cursorMACLen)
+	token = append(append(token, listCursorVersion), c.incarnation[:]...)
+	token = binary.BigEndian.AppendUint64(token, c.contentRevision)
+	token = append(token, c.last...)
+	mac := w.listCursorMAC(t, p, token)
+	return base64.RawURLEncoding.EncodeToString(append(token, mac[:cursorMACLen]...))
+}
+
+// openListCursor returns false for a token that was not made here for this very
+// scope.
+func (w *Workbench) openListCursor(t *tenant, p jail.Place, s string) (c listCursor, ok bool) {
+	if len(s) > maxListCursor {
+		return c, false
+	}
+	token, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(token) < listCursorHeader+1+cursorMACLen {
+		return c, false
+	}
+	token, given := token[:len(token)-cursorMACLen], token[len(token)-cursorMACLen:]
+	mac := w.listCursorMAC(t, p, token)
+	if !hmac.Equal(mac[:cursorMACLen], given) || token[0] != listCursorVersion {
+		return c, false
+	}
+	copy(c.incarnation[:], token[1:])
+	c.contentRevision = binary.BigEndian.Uint64(token[1+keys.IncarnationLen:])
+	c.last = string(token[listCursorHeader:])
+	return c, true
+}
+
+func (w *Workbench) listCursorMAC(t *tenant, p jail.Place, token []byte) (sum [sha256.Size]byte) {
+	h := hmac.New(sha256.New, w.o.CursorKey)
+	scope := append(make([]byte, 0, 256), listCursorDomain...)
+	scope = binary.BigEndian.AppendUint32(scope, t.root.ID())
+	for _, part := range [...]string{p.ID, p.Full} {
+		scope = binary.BigEndian.AppendUint64(scope, uint64(len(part)))
+		scope = append(scope, part...)
+	}
+	scope = append(scope, selectorLive)
+	h.Write(scope)
+	h.Write(token)
+	h.Sum(sum[:0])
+	return sum
+}

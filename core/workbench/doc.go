@@ -1,0 +1,38 @@
+// Package workbench is the meaning of the Workbench tools: named, versioned
+// file spaces over core/kv and core/blob. It implements op.Workbench and
+// op.Files and knows no protocol.
+//
+// A workbench id is named by a marker, which says which incarnation the id
+// means. All other rows are keyed by the incarnation: one head with the content
+// revision, one record per file, and for each file one row in each of four
+// indexes. Directories have no rows; they exist through the files below them.
+//
+// Invariants, cited in tests and verified by Check where they speak of what is
+// stored:
+//
+//	WB-1  Whatever is acknowledged is durable, and one call is one update:
+//	      marker, head, record and index rows of a publication appear together
+//	      or not at all.
+//	WB-2  A marker, once there, names the same incarnation for ever, and that
+//	      incarnation has a head. Rows of an incarnation that no marker names
+//	      are invisible to every tool.
+//	WB-3  The generation of a path is 1 at its first publication and one more at
+//	      each later one. A refused call and an edit that changes nothing leave
+//	      it alone.
+//	WB-4  The content revision of a head is the root's revision of the last
+//	      publication in that workbench. No record of the workbench is newer.
+//	WB-5  A record's digest is the SHA-256 of exactly the bytes that its body
+//	      gives back, and its length is their number.
+//	WB-6  For each record of a workbench there is exactly one row in each index,
+//	      with the record's value, and no index row is without its record.
+//	WB-7  A list cursor continues only the listing that it came from: same
+//	      store, workbench, directory and selector (else it is refused), same
+//	      incarnation and content revision (else the fence has changed).
+//	WB-8  A listing costs what its page holds: it seeks past everything below a
+//	      subdirectory, and never looks at what comes before its cursor.
+//	WB-9  No View is open while bytes go to or come from a caller: a read
+//	      resolves and pins, closes the View, then streams.
+//	WB-10 Nothing that leaves the package names the data directory.
+//
+// A Workbench is safe for concurrent use.
+package workbench
