@@ -8,6 +8,7 @@ import (
 
 // JobsGetCapabilitiesRequest holds the arguments of jobs.get_capabilities.
 type JobsGetCapabilitiesRequest struct {
+	_ struct{} `additionalProperties:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -35,26 +36,26 @@ func (v *JobsGetCapabilitiesRequest) decode(s *scanner) {
 // JobsGetCapabilitiesResult is the success object of jobs.get_capabilities. What this server offers.
 type JobsGetCapabilitiesResult struct {
 	// Version of the lifecycle protocol.
-	ProtocolVersion string
+	ProtocolVersion string `json:"protocol_version" required:"true" nullable:"false" enum:"1"`
 	// Version of the server, never empty.
-	NodetoolVersion string
+	NodetoolVersion string `json:"nodetool_version" required:"true" nullable:"false" minLength:"1"`
 	// The server's clock.
-	ServerTime string
+	ServerTime string `json:"server_time" required:"true" nullable:"false"`
 	// Encodings of the WebSocket; at least one.
-	SupportedEncodings []string
+	SupportedEncodings []string `json:"supported_encodings" required:"true" nullable:"false" items.enum:"messagepack,json-text"`
 	// Encoding of a new WebSocket.
-	DefaultEncoding string
-	Profiles        JobsProfiles
+	DefaultEncoding string       `json:"default_encoding" required:"true" nullable:"false" enum:"messagepack,json-text"`
+	Profiles        JobsProfiles `json:"profiles" required:"true" nullable:"false"`
 	// Changes whenever the set of node types does.
-	RegistryRevision int64
+	RegistryRevision int64 `json:"registry_revision" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// State of the Python bridge.
-	PythonBridge string
+	PythonBridge string `json:"python_bridge" required:"true" nullable:"false" enum:"ready,starting,unavailable,disabled"`
 	// Ways to authenticate.
-	AuthModes []string
+	AuthModes []string `json:"auth_modes" required:"true" nullable:"false" items.enum:"trusted_local,bearer"`
 	// URI schemes of assets.
-	AssetURISchemes  []string
-	ExecutionOptions *JobsExecutionOptions
-	Limits           JobsLimits
+	AssetURISchemes  []string              `json:"asset_uri_schemes" required:"true" nullable:"false"`
+	ExecutionOptions *JobsExecutionOptions `json:"execution_options" nullable:"false"`
+	Limits           JobsLimits            `json:"limits" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,6 +8,7 @@ import (
 
 // OperatorGetHealthRequest holds the arguments of operator.get_health.
 type OperatorGetHealthRequest struct {
+	_ struct{} `additionalProperties:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -34,9 +35,10 @@ func (v *OperatorGetHealthRequest) decode(s *scanner) {
 
 // OperatorGetHealthResult is the success object of operator.get_health. The server answers.
 type OperatorGetHealthResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// When the answer was made.
-	GeneratedAt string
-	Data        OperatorHealth
+	GeneratedAt string         `json:"generated_at" required:"true" nullable:"false"`
+	Data        OperatorHealth `json:"data" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

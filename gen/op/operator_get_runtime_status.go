@@ -8,6 +8,7 @@ import (
 
 // OperatorGetRuntimeStatusRequest holds the arguments of operator.get_runtime_status.
 type OperatorGetRuntimeStatusRequest struct {
+	_ struct{} `additionalProperties:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -34,9 +35,10 @@ func (v *OperatorGetRuntimeStatusRequest) decode(s *scanner) {
 
 // OperatorGetRuntimeStatusResult is the success object of operator.get_runtime_status. What is running.
 type OperatorGetRuntimeStatusResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// When the answer was made.
-	GeneratedAt string
-	Data        OperatorRuntimeStatus
+	GeneratedAt string                `json:"generated_at" required:"true" nullable:"false"`
+	Data        OperatorRuntimeStatus `json:"data" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

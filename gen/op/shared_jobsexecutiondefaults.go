@@ -5,11 +5,11 @@ package op
 // JobsExecutionDefaults: What holds when a submission says nothing.
 type JobsExecutionDefaults struct {
 	// How long a run is kept.
-	Persistence string
+	Persistence string `json:"persistence" required:"true" nullable:"false" enum:"job,session"`
 	// How much a run reports.
-	EventDetail string
+	EventDetail string `json:"event_detail" required:"true" nullable:"false" enum:"full,outputs,terminal"`
 	// How generated assets are kept.
-	AssetPersistence string
+	AssetPersistence string `json:"asset_persistence" required:"true" nullable:"false" enum:"auto,temporary"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -5,12 +5,12 @@ package op
 // JobsExecutionOptions: Choices a submission has; absent while submissions are not offered.
 type JobsExecutionOptions struct {
 	// How long a run is kept.
-	Persistence []string
+	Persistence []string `json:"persistence" required:"true" nullable:"false" items.enum:"job,session"`
 	// How much a run reports.
-	EventDetail []string
+	EventDetail []string `json:"event_detail" required:"true" nullable:"false" items.enum:"full,outputs,terminal"`
 	// How generated assets are kept.
-	AssetPersistence []string
-	Defaults         JobsExecutionDefaults
+	AssetPersistence []string              `json:"asset_persistence" required:"true" nullable:"false" items.enum:"auto,temporary"`
+	Defaults         JobsExecutionDefaults `json:"defaults" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -5,17 +5,17 @@ package op
 // JobsLimits: Numbers a client plans with; zero means that the feature is not offered.
 type JobsLimits struct {
 	// Items of one batch request.
-	MaxRpcBatch int64
+	MaxRpcBatch int64 `json:"max_rpc_batch" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// Bytes a value may carry inline.
-	MaxInlineBytes int64
+	MaxInlineBytes int64 `json:"max_inline_bytes" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Bytes of one upload.
-	MaxUploadBytes int64
+	MaxUploadBytes int64 `json:"max_upload_bytes" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Jobs that may wait.
-	MaxQueuedJobs int64
+	MaxQueuedJobs int64 `json:"max_queued_jobs" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Events of one job that can be replayed.
-	MaxJobEventReplay int64
+	MaxJobEventReplay int64 `json:"max_job_event_replay" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Deadline of a request, above zero.
-	RequestTimeoutSeconds float64
+	RequestTimeoutSeconds float64 `json:"request_timeout_seconds" required:"true" nullable:"false" exclusiveMinimum:"0"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

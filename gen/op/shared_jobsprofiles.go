@@ -5,19 +5,19 @@ package op
 // JobsProfiles: Parts of the profile and whether each can be used.
 type JobsProfiles struct {
 	// Workflow summaries, interfaces and node types.
-	Discovery string
+	Discovery string `json:"discovery" required:"true" nullable:"false" enum:"available,disabled,unavailable"`
 	// The older execution commands of the WebSocket.
-	Execution string
+	Execution string `json:"execution" required:"true" nullable:"false" enum:"available,disabled,unavailable"`
 	// Checking a submission without making it.
-	Preflight string
+	Preflight string `json:"preflight" required:"true" nullable:"false" enum:"available,disabled,unavailable"`
 	// Durable jobs.
-	Jobs string
+	Jobs string `json:"jobs" required:"true" nullable:"false" enum:"available,disabled,unavailable"`
 	// Listing models.
-	ModelCatalog string
+	ModelCatalog string `json:"model_catalog" required:"true" nullable:"false" enum:"available,disabled,unavailable"`
 	// Downloading models.
-	ModelDownload string
+	ModelDownload string `json:"model_download" required:"true" nullable:"false" enum:"available,disabled,unavailable"`
 	// Uploading temporary inputs.
-	TemporaryAssetUpload string
+	TemporaryAssetUpload string `json:"temporary_asset_upload" required:"true" nullable:"false" enum:"available,disabled,unavailable"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -4,8 +4,9 @@ package op
 
 // OperatorHealth: Liveness.
 type OperatorHealth struct {
+	_ struct{} `additionalProperties:"false"`
 	// The word ok.
-	Status string
+	Status string `json:"status" required:"true" nullable:"false" enum:"ok"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -4,21 +4,22 @@ package op
 
 // OperatorRuntimeStatus: Facts about the running process and the checkpoint state beside it.
 type OperatorRuntimeStatus struct {
+	_ struct{} `additionalProperties:"false"`
 	// Numeric backend of the runtime; unknown when it is none of the named ones.
-	Backend string
+	Backend string `json:"backend" required:"true" nullable:"false" enum:"numpy,mlx,rust,unknown"`
 	// Revision this process was built from, or unknown.
-	GitRevision string
+	GitRevision string `json:"git_revision" required:"true" nullable:"false"`
 	// Whether a checkpoint manifest exists.
-	EngineStatePresent bool
+	EngineStatePresent bool `json:"engine_state_present" required:"true" nullable:"false"`
 	// Revision that wrote the checkpoint, or unknown.
-	CheckpointRevision string
+	CheckpointRevision string `json:"checkpoint_revision" required:"true" nullable:"false"`
 	// Whether both revisions are known and differ.
-	RevisionWarning bool
+	RevisionWarning bool `json:"revision_warning" required:"true" nullable:"false"`
 	// Session in progress, or null.
 	// nil is written as null.
-	ActiveSessionID *string
+	ActiveSessionID *string `json:"active_session_id" required:"true" nullable:"true"`
 	// What this call may change.
-	MutationMode string
+	MutationMode string `json:"mutation_mode" required:"true" nullable:"false" enum:"read_only,runtime_turn"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

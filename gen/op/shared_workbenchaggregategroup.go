@@ -4,10 +4,11 @@ package op
 
 // WorkbenchAggregateGroup: One group.
 type WorkbenchAggregateGroup struct {
+	_ struct{} `additionalProperties:"false"`
 	// Values of the group fields, by field id.
-	Key RawJSON
+	Key RawJSON `json:"key" required:"true" nullable:"false" admit:"object"`
 	// Values of the measures, by measure name.
-	Values RawJSON
+	Values RawJSON `json:"values" required:"true" nullable:"false" admit:"object"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -4,12 +4,13 @@ package op
 
 // WorkbenchAnnotation: Why, in the caller's words.
 type WorkbenchAnnotation struct {
+	_ struct{} `additionalProperties:"false"`
 	// The reason given, or null.
 	// nil is written as null.
-	Reason *string
+	Reason *string `json:"reason" required:"true" nullable:"true"`
 	// The JSON object given, or null.
 	// nil is written as null.
-	Metadata RawJSON
+	Metadata RawJSON `json:"metadata" required:"true" nullable:"true" admit:"null,object"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -4,42 +4,43 @@ package op
 
 // WorkbenchCard: What is known of a file or directory without reading it.
 type WorkbenchCard struct {
+	_ struct{} `additionalProperties:"false"`
 	// Last component of the path; the workbench id for the workbench itself.
-	Name string
+	Name string `json:"name" required:"true" nullable:"false"`
 	// Presentation path.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// nil is written as null.
-	Section *string
+	Section *string `json:"section" required:"true" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path inside the section, or inside the workbench when section is null; null for a section or the workbench
 	// itself.
 	// nil is written as null.
-	RelativePath *string
+	RelativePath *string `json:"relative_path" required:"true" nullable:"true"`
 	// What it is.
-	Kind string
+	Kind string `json:"kind" required:"true" nullable:"false" enum:"directory,file"`
 	// Size of the file; null for a directory.
 	// nil is written as null.
-	SizeBytes *int64
+	SizeBytes *int64 `json:"size_bytes" required:"true" nullable:"true" minimum:"0" maximum:"9007199254740991"`
 	// Reserved for the number of children; null.
 	// nil is written as null.
-	EntryCount *int64
+	EntryCount *int64 `json:"entry_count" required:"true" nullable:"true" minimum:"0" maximum:"9007199254740991"`
 	// Reserved for the number of records; null.
 	// nil is written as null.
-	RecordCount *int64
+	RecordCount *int64 `json:"record_count" required:"true" nullable:"true" minimum:"0" maximum:"9007199254740991"`
 	// Token for conditional writes and reads; null for a directory.
 	// nil is written as null.
-	Generation *int64
+	Generation *int64 `json:"generation" required:"true" nullable:"true" minimum:"1" maximum:"9007199254740991"`
 	// Media type; null for a directory.
 	// nil is written as null.
-	ContentType *string
+	ContentType *string `json:"content_type" required:"true" nullable:"true"`
 	// SHA-256 of the whole body; null for a directory.
 	// nil is written as null.
-	DigestURI *string
+	DigestURI *string `json:"digest_uri" required:"true" nullable:"true" pattern:"^sha256:[0-9a-f]{64}$"`
 	// Who made the file, when its writer said so.
 	// nil is written as null.
-	Producer *string
+	Producer *string `json:"producer" required:"true" nullable:"true"`
 	// Manifest the file belongs to, when its writer said so.
 	// nil is written as null.
-	ManifestID *string
+	ManifestID *string `json:"manifest_id" required:"true" nullable:"true"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

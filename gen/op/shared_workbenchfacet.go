@@ -4,14 +4,15 @@ package op
 
 // WorkbenchFacet: Value counts of one field over all matches.
 type WorkbenchFacet struct {
+	_ struct{} `additionalProperties:"false"`
 	// Field id.
-	Field string
+	Field string `json:"field" required:"true" nullable:"false"`
 	// Buckets, most frequent first.
-	Values []WorkbenchFacetBucket
+	Values []WorkbenchFacetBucket `json:"values" required:"true" nullable:"false"`
 	// Different values there are.
-	DistinctCount int64
+	DistinctCount int64 `json:"distinct_count" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Whether buckets were left out.
-	Truncated bool
+	Truncated bool `json:"truncated" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

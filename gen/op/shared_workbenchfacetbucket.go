@@ -4,11 +4,12 @@ package op
 
 // WorkbenchFacetBucket: One value and how often it occurs.
 type WorkbenchFacetBucket struct {
+	_ struct{} `additionalProperties:"false"`
 	// The value: string, number, boolean or null.
 	// nil is written as null.
-	Value RawJSON
+	Value RawJSON `json:"value" required:"true" nullable:"true" admit:"string,number,boolean,null,array,object"`
 	// Files with this value.
-	Count int64
+	Count int64 `json:"count" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

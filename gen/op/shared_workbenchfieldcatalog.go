@@ -4,14 +4,15 @@ package op
 
 // WorkbenchFieldCatalog: What can be asked of the metadata.
 type WorkbenchFieldCatalog struct {
+	_ struct{} `additionalProperties:"false"`
 	// Fields for predicates, grouped by their operators.
-	Filterable []WorkbenchFilterGroup
+	Filterable []WorkbenchFilterGroup `json:"filterable" required:"true" nullable:"false"`
 	// Fields that can be sorted by.
-	Sortable []string
+	Sortable []string `json:"sortable" required:"true" nullable:"false"`
 	// Fields whose values can be counted.
-	Facetable []string
+	Facetable []string `json:"facetable" required:"true" nullable:"false"`
 	// Reserved; empty.
-	Facets []string
+	Facets []string `json:"facets" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -4,10 +4,11 @@ package op
 
 // WorkbenchFilterGroup: Fields that admit the same operators.
 type WorkbenchFilterGroup struct {
+	_ struct{} `additionalProperties:"false"`
 	// Operators in canonical order.
-	Operators []string
+	Operators []string `json:"operators" required:"true" nullable:"false" items.enum:"eq,ne,in,lt,lte,gt,gte,prefix,suffix,contains,exists,not_exists"`
 	// Field ids, sorted.
-	Fields []string
+	Fields []string `json:"fields" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

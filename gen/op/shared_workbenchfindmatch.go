@@ -4,41 +4,42 @@ package op
 
 // WorkbenchFindMatch: One workbench.
 type WorkbenchFindMatch struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Whether it has a commit.
-	Committed bool
+	Committed bool `json:"committed" required:"true" nullable:"false"`
 	// Presentation path of the run manifest.
 	// nil is written as null.
-	ManifestPath *string
+	ManifestPath *string `json:"manifest_path" required:"true" nullable:"true"`
 	// Size of the stored envelope.
 	// nil is written as null.
-	ManifestSizeBytes *int64
+	ManifestSizeBytes *int64 `json:"manifest_size_bytes" required:"true" nullable:"true" minimum:"0" maximum:"9007199254740991"`
 	// Generation of the run manifest's path.
 	// nil is written as null.
-	ManifestGeneration *int64
+	ManifestGeneration *int64 `json:"manifest_generation" required:"true" nullable:"true" minimum:"1" maximum:"9007199254740991"`
 	// The committer's digest of the content.
 	// nil is written as null.
-	ContentDigestURI *string
+	ContentDigestURI *string `json:"content_digest_uri" required:"true" nullable:"true"`
 	// Digest of the committer's manifest.
 	// nil is written as null.
-	ManifestDigestURI *string
+	ManifestDigestURI *string `json:"manifest_digest_uri" required:"true" nullable:"true"`
 	// Identity of the commit.
 	// nil is written as null.
-	CommitIdentity *string
+	CommitIdentity *string `json:"commit_identity" required:"true" nullable:"true"`
 	// Whether envelope, workbench and commit head agree.
-	CommitIdentityVerified bool
+	CommitIdentityVerified bool `json:"commit_identity_verified" required:"true" nullable:"false"`
 	// Digest of the stored envelope.
 	// nil is written as null.
-	EnvelopeDigestURI *string
+	EnvelopeDigestURI *string `json:"envelope_digest_uri" required:"true" nullable:"true"`
 	// The manifest in short.
 	// nil is written as null.
-	ManifestSummary *WorkbenchManifestSummary
+	ManifestSummary *WorkbenchManifestSummary `json:"manifest_summary" required:"true" nullable:"true"`
 	// The whole envelope, when it was asked for.
 	// nil is written as null.
-	Manifest RawJSON
+	Manifest RawJSON `json:"manifest" required:"true" nullable:"true" admit:"null,object"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -4,17 +4,18 @@ package op
 
 // WorkbenchGrepMatch: One matching line.
 type WorkbenchGrepMatch struct {
+	_ struct{} `additionalProperties:"false"`
 	// Presentation path of the file.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// nil is written as null.
-	Section *string
+	Section *string `json:"section" required:"true" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path inside the section, or inside the workbench when section is null.
 	// nil is written as null.
-	RelativePath *string
+	RelativePath *string `json:"relative_path" required:"true" nullable:"true"`
 	// Number of the line, from one.
-	LineNumber int64
+	LineNumber int64 `json:"line_number" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// Beginning of the line, at most 240 characters.
-	Snippet string
+	Snippet string `json:"snippet" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

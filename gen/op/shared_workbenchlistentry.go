@@ -4,23 +4,24 @@ package op
 
 // WorkbenchListEntry: One direct child of the listed directory.
 type WorkbenchListEntry struct {
+	_ struct{} `additionalProperties:"false"`
 	// Last component of the path.
-	Name string
+	Name string `json:"name" required:"true" nullable:"false"`
 	// Presentation path.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// nil is written as null.
-	Section *string
+	Section *string `json:"section" required:"true" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path inside the section, or inside the workbench when section is null; null for a section itself.
 	// nil is written as null.
-	RelativePath *string
+	RelativePath *string `json:"relative_path" required:"true" nullable:"true"`
 	// What the entry is; a file hides a directory of the same name.
-	Kind string
+	Kind string `json:"kind" required:"true" nullable:"false" enum:"directory,file"`
 	// Size of the file; null for a directory.
 	// nil is written as null.
-	SizeBytes *int64
+	SizeBytes *int64 `json:"size_bytes" required:"true" nullable:"true" minimum:"0" maximum:"9007199254740991"`
 	// Reserved for the number of children; null.
 	// nil is written as null.
-	EntryCount *int64
+	EntryCount *int64 `json:"entry_count" required:"true" nullable:"true" minimum:"0" maximum:"9007199254740991"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

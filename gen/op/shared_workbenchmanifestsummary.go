@@ -4,23 +4,24 @@ package op
 
 // WorkbenchManifestSummary: The manifest in short.
 type WorkbenchManifestSummary struct {
+	_ struct{} `additionalProperties:"false"`
 	// Schema word of the envelope.
-	Schema string
+	Schema string `json:"schema" required:"true" nullable:"false"`
 	// Workbench the envelope names.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// The committer's digest of the content.
-	ContentDigestURI string
+	ContentDigestURI string `json:"content_digest_uri" required:"true" nullable:"false"`
 	// Digest of the committer's manifest.
-	ManifestDigestURI string
+	ManifestDigestURI string `json:"manifest_digest_uri" required:"true" nullable:"false"`
 	// Identity of the commit.
-	CommitIdentity string
+	CommitIdentity string `json:"commit_identity" required:"true" nullable:"false"`
 	// When the commit was first seen.
-	CommittedAtUnixSeconds int64
+	CommittedAtUnixSeconds int64 `json:"committed_at_unix_seconds" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Members of the committer's manifest, sorted.
-	ManifestKeys []string
+	ManifestKeys []string `json:"manifest_keys" required:"true" nullable:"false"`
 	// The manifest's task member, or null.
 	// nil is written as null.
-	ManifestTask RawJSON
+	ManifestTask RawJSON `json:"manifest_task" required:"true" nullable:"true" admit:"string,number,boolean,null,array,object"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

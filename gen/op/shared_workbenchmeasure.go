@@ -4,12 +4,13 @@ package op
 
 // WorkbenchMeasure: part of several messages.
 type WorkbenchMeasure struct {
+	_ struct{} `additionalProperties:"false"`
 	// Field the function runs over; left out or null only for count.
-	Field *string
+	Field *string `json:"field" nullable:"true"`
 	// Name of the result value.
-	Name string
+	Name string `json:"name" required:"true" nullable:"false"`
 	// Function.
-	Op string
+	Op string `json:"op" required:"true" nullable:"false" enum:"count,sum,avg,min,max"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

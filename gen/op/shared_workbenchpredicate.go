@@ -4,12 +4,13 @@ package op
 
 // WorkbenchPredicate: part of several messages.
 type WorkbenchPredicate struct {
+	_ struct{} `additionalProperties:"false"`
 	// Field id.
-	Field string
+	Field string `json:"field" required:"true" nullable:"false"`
 	// Comparison.
-	Op string
+	Op string `json:"op" required:"true" nullable:"false" enum:"eq,ne,in,prefix,suffix,contains,gt,gte,lt,lte,exists,not_exists"`
 	// Operand; its JSON type must be the field's type. Left out for exists and not_exists.
-	Value RawJSON
+	Value RawJSON `json:"value" nullable:"true" admit:"string,number,boolean,null,scalars"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -4,11 +4,12 @@ package op
 
 // WorkbenchReadItem: One record of a structured read.
 type WorkbenchReadItem struct {
+	_ struct{} `additionalProperties:"false"`
 	// Position of the record in the whole file, from zero.
-	Index int64
+	Index int64 `json:"index" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// The record: any JSON value, or a string for a line of text.
 	// nil is written as null.
-	Value RawJSON
+	Value RawJSON `json:"value" required:"true" nullable:"true" admit:"string,number,boolean,null,array,object"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -4,17 +4,18 @@ package op
 
 // WorkbenchSearchMatch: One matching file.
 type WorkbenchSearchMatch struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench of the file.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the file.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// nil is written as null.
-	Section *string
+	Section *string `json:"section" required:"true" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path inside the section, or inside the workbench when section is null.
 	// nil is written as null.
-	RelativePath *string
+	RelativePath *string `json:"relative_path" required:"true" nullable:"true"`
 	// The requested fields, by field id; a field the file lacks is left out.
-	Values RawJSON
+	Values RawJSON `json:"values" required:"true" nullable:"false" admit:"object"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

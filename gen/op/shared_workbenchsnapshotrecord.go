@@ -4,22 +4,23 @@ package op
 
 // WorkbenchSnapshotRecord: One snapshot.
 type WorkbenchSnapshotRecord struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the snapshot.
-	SnapshotID int64
+	SnapshotID int64 `json:"snapshot_id" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// The name it was minted with, or null.
 	// nil is written as null.
-	Name *string
+	Name *string `json:"name" required:"true" nullable:"true"`
 	// Version of the root it freezes.
-	ReadVersion int64
+	ReadVersion int64 `json:"read_version" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// End of the lease in Unix milliseconds.
-	LeaseExpiresAt int64
+	LeaseExpiresAt int64 `json:"lease_expires_at" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// The same instant as lease_expires_at.
-	LeaseExpiresUnixMs int64
-	Annotation         WorkbenchAnnotation
-	State              string
+	LeaseExpiresUnixMs int64               `json:"lease_expires_unix_ms" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
+	Annotation         WorkbenchAnnotation `json:"annotation" required:"true" nullable:"false"`
+	State              string              `json:"state" required:"true" nullable:"false" enum:"alive,expired,retired,reaped"`
 	// Why it was retired, or null.
 	// nil is written as null.
-	RetireAnnotation *WorkbenchAnnotation
+	RetireAnnotation *WorkbenchAnnotation `json:"retire_annotation" required:"true" nullable:"true"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

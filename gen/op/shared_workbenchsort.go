@@ -4,10 +4,11 @@ package op
 
 // WorkbenchSort: part of several messages.
 type WorkbenchSort struct {
+	_ struct{} `additionalProperties:"false"`
 	// asc (default) or desc.
-	Direction *string
+	Direction *string `json:"direction" nullable:"false" enum:"asc,desc"`
 	// Field id, or for aggregate a measure name.
-	Field string
+	Field string `json:"field" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

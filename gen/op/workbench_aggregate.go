@@ -8,22 +8,23 @@ import (
 
 // WorkbenchAggregateRequest holds the arguments of workbench.aggregate.
 type WorkbenchAggregateRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id; left out or null means every workbench under the root.
-	ID *string
+	ID *string `json:"id" nullable:"true"`
 	// Section to look in; left out or null means the whole workbench.
-	Section *string
+	Section *string `json:"section" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path to narrow the scope; left out, null or empty means everything in the section (or workbench).
-	Path *string
+	Path *string `json:"path" nullable:"true"`
 	// Conditions on metadata fields; all of them must hold.
-	Predicates []WorkbenchPredicate
+	Predicates []WorkbenchPredicate `json:"predicates" nullable:"false"`
 	// Field ids to group by; none gives one group over everything.
-	GroupBy []string
+	GroupBy []string `json:"group_by" nullable:"false"`
 	// What to compute, 1 to 16 of them.
-	Measures []WorkbenchMeasure
+	Measures []WorkbenchMeasure `json:"measures" required:"true" nullable:"false"`
 	// Sort keys: group fields or measure names.
-	Sort []WorkbenchSort
+	Sort []WorkbenchSort `json:"sort" nullable:"false"`
 	// Groups returned; 20 when left out.
-	Limit *int32
+	Limit *int32 `json:"limit" nullable:"false" minimum:"1" maximum:"100"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -210,18 +211,19 @@ var membersWorkbenchAggregateRequest = [...]string{"id", "section", "path", "pre
 
 // WorkbenchAggregateResult is the success object of workbench.aggregate. Groups with their measures.
 type WorkbenchAggregateResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Presentation path of the scope.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Files that satisfied the predicates.
-	InputMatchCount int64
+	InputMatchCount int64 `json:"input_match_count" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Rows that went into the groups.
-	RowCount int64
+	RowCount int64 `json:"row_count" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Groups there are, also those left out.
-	GroupCount int64
+	GroupCount int64 `json:"group_count" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// The first groups in sort order.
-	Groups []WorkbenchAggregateGroup
+	Groups []WorkbenchAggregateGroup `json:"groups" required:"true" nullable:"false"`
 	// Whether groups were left out.
-	Truncated bool
+	Truncated bool `json:"truncated" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,20 +8,21 @@ import (
 
 // WorkbenchAppendRequest holds the arguments of workbench.append.
 type WorkbenchAppendRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Section the file belongs to.
-	Section string
+	Section string `json:"section" required:"true" nullable:"false" enum:"input,scripts,outputs,logs,metadata"`
 	// File path inside the section, such as 'reports/2026/summary.md'. No leading slash, no '.' or '..' component,
 	// no backslash, and the section's name is not repeated.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// UTF-8 text to add at the end; nothing is inserted before it, so bring your own line break. Give either text or
 	// base64.
-	Text *string
+	Text *string `json:"text" nullable:"false"`
 	// Bytes to add at the end, as padded standard base64. Give either text or base64.
-	Base64 *string
+	Base64 *string `json:"base64" nullable:"false"`
 	// Media type, at most 255 bytes; when left out an existing file keeps its own.
-	ContentType *string
+	ContentType *string `json:"content_type" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -104,24 +105,25 @@ var membersWorkbenchAppendRequest = [...]string{"id", "section", "path", "text",
 
 // WorkbenchAppendResult is the success object of workbench.append. What was added and the file as it now stands.
 type WorkbenchAppendResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Section of the file.
-	Section string
+	Section string `json:"section" required:"true" nullable:"false" enum:"input,scripts,outputs,logs,metadata"`
 	// Path inside the section.
-	RelativePath string
+	RelativePath string `json:"relative_path" required:"true" nullable:"false"`
 	// Presentation path of the file.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Size of the added bytes.
-	AppendedBytes int64
+	AppendedBytes int64 `json:"appended_bytes" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Size of the whole body after the append.
-	SizeBytes int64
+	SizeBytes int64 `json:"size_bytes" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Token for conditional writes and reads after the append.
-	Generation int64
+	Generation int64 `json:"generation" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// Whether the append created the file.
-	Created bool
+	Created bool `json:"created" required:"true" nullable:"false"`
 	// SHA-256 of the added bytes alone, not of the whole body.
-	Digest string
+	Digest string `json:"digest" required:"true" nullable:"false" pattern:"^sha256:[0-9a-f]{64}$"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

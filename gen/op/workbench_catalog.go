@@ -8,16 +8,17 @@ import (
 
 // WorkbenchCatalogRequest holds the arguments of workbench.catalog.
 type WorkbenchCatalogRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id; left out or null means every workbench under the root.
-	ID *string
+	ID *string `json:"id" nullable:"true"`
 	// Section to look in; left out or null means the whole workbench.
-	Section *string
+	Section *string `json:"section" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path to narrow the scope; left out, null or empty means everything in the section (or workbench).
-	Path *string
+	Path *string `json:"path" nullable:"true"`
 	// Only fields whose id begins with this.
-	FieldPrefix *string
+	FieldPrefix *string `json:"field_prefix" nullable:"true"`
 	// Accepted for compatibility; the catalogue carries no facet values.
-	IncludeFacets *bool
+	IncludeFacets *bool `json:"include_facets" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -112,13 +113,14 @@ func (v *WorkbenchCatalogRequest) decode(s *scanner, mem *workbenchCatalogReques
 // WorkbenchCatalogResult is the success object of workbench.catalog. Field ids and operators that search and
 // aggregate understand.
 type WorkbenchCatalogResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Presentation path of the scope.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Whether the scope holds nothing to ask about.
-	CatalogEmpty bool
-	Catalog      WorkbenchFieldCatalog
+	CatalogEmpty bool                  `json:"catalog_empty" required:"true" nullable:"false"`
+	Catalog      WorkbenchFieldCatalog `json:"catalog" required:"true" nullable:"false"`
 	// Reserved; empty.
-	ChildCatalogs []string
+	ChildCatalogs []string `json:"child_catalogs" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,14 +8,15 @@ import (
 
 // WorkbenchCommitRequest holds the arguments of workbench.commit.
 type WorkbenchCommitRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Your run manifest: any JSON object. It is stored in canonical form inside the run envelope.
-	Manifest RawJSON
+	Manifest RawJSON `json:"manifest" required:"true" nullable:"false" admit:"object"`
 	// Your digest of the run's content: 'sha256:' and 64 lowercase hex digits. It is recorded, not checked.
-	ContentDigestURI string
+	ContentDigestURI string `json:"content_digest_uri" required:"true" nullable:"false" pattern:"^sha256:[0-9a-f]{64}$"`
 	// true lets this commit take the place of another one.
-	Replace *bool
+	Replace *bool `json:"replace" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -93,30 +94,31 @@ var membersWorkbenchCommitRequest = [...]string{"id", "manifest", "content_diges
 
 // WorkbenchCommitResult is the success object of workbench.commit. The commit and its identity.
 type WorkbenchCommitResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	WorkbenchPath string
+	WorkbenchPath string `json:"workbench_path" required:"true" nullable:"false"`
 	// Presentation path of the run manifest.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Size of the stored envelope.
-	SizeBytes int64
+	SizeBytes int64 `json:"size_bytes" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Generation of the commit head: one, and one more with each replacement.
-	Generation int64
+	Generation int64 `json:"generation" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// The caller's digest of the content.
-	ContentDigestURI string
+	ContentDigestURI string `json:"content_digest_uri" required:"true" nullable:"false" pattern:"^sha256:[0-9a-f]{64}$"`
 	// Digest of the canonical manifest.
-	ManifestDigestURI string
+	ManifestDigestURI string `json:"manifest_digest_uri" required:"true" nullable:"false" pattern:"^sha256:[0-9a-f]{64}$"`
 	// Identity of the commit, 64 lowercase hex digits.
-	CommitIdentity string
+	CommitIdentity string `json:"commit_identity" required:"true" nullable:"false" pattern:"^[0-9a-f]{64}$"`
 	// Digest of the stored envelope.
-	EnvelopeDigestURI string
+	EnvelopeDigestURI string `json:"envelope_digest_uri" required:"true" nullable:"false" pattern:"^sha256:[0-9a-f]{64}$"`
 	// Digest of the frozen tree; opaque.
-	TreeDigestURI string
+	TreeDigestURI string `json:"tree_digest_uri" required:"true" nullable:"false" pattern:"^sha256:[0-9a-f]{64}$"`
 	// Whether the call asked to replace.
-	Replace bool
+	Replace bool `json:"replace" required:"true" nullable:"false"`
 	// Whether this is the answer of an earlier, identical call.
-	IdempotentReplay bool
+	IdempotentReplay bool `json:"idempotent_replay" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

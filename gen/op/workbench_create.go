@@ -8,8 +8,9 @@ import (
 
 // WorkbenchCreateRequest holds the arguments of workbench.create.
 type WorkbenchCreateRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -50,12 +51,13 @@ var membersWorkbenchCreateRequest = [...]string{"id"}
 
 // WorkbenchCreateResult is the success object of workbench.create. The workbench and its five sections.
 type WorkbenchCreateResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// The five standard sections, in declared order.
-	Sections []string
+	Sections []string `json:"sections" required:"true" nullable:"false" items.enum:"input,scripts,outputs,logs,metadata"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

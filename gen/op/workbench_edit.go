@@ -8,19 +8,20 @@ import (
 
 // WorkbenchEditRequest holds the arguments of workbench.edit.
 type WorkbenchEditRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Section the file belongs to.
-	Section string
+	Section string `json:"section" required:"true" nullable:"false" enum:"input,scripts,outputs,logs,metadata"`
 	// File path inside the section, such as 'reports/2026/summary.md'. No leading slash, no '.' or '..' component,
 	// no backslash, and the section's name is not repeated.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Exact text to find; not empty, case and white space count.
-	OldString string
+	OldString string `json:"old_string" required:"true" nullable:"false"`
 	// Text that takes its place; may be empty to delete.
-	NewString string
+	NewString string `json:"new_string" required:"true" nullable:"false"`
 	// true replaces every occurrence; false (default) demands exactly one.
-	ReplaceAll *bool
+	ReplaceAll *bool `json:"replace_all" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -96,22 +97,23 @@ var membersWorkbenchEditRequest = [...]string{"id", "section", "path", "old_stri
 // WorkbenchEditResult is the success object of workbench.edit. How much was replaced and the file as it now
 // stands.
 type WorkbenchEditResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Section of the file.
-	Section string
+	Section string `json:"section" required:"true" nullable:"false" enum:"input,scripts,outputs,logs,metadata"`
 	// Path inside the section.
-	RelativePath string
+	RelativePath string `json:"relative_path" required:"true" nullable:"false"`
 	// Presentation path of the file.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Occurrences of old_string that were found and replaced.
-	Replacements int64
+	Replacements int64 `json:"replacements" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Size of the body after the edit.
-	SizeBytes int64
+	SizeBytes int64 `json:"size_bytes" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Token for conditional writes and reads; unchanged when no_change is true.
-	Generation int64
+	Generation int64 `json:"generation" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// true when the result was identical byte for byte, so that nothing was published.
-	NoChange bool
+	NoChange bool `json:"no_change" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,16 +8,17 @@ import (
 
 // WorkbenchFindRequest holds the arguments of workbench.find.
 type WorkbenchFindRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// true: only committed workbenches; false: only uncommitted; left out or null: both.
-	Committed *bool
+	Committed *bool `json:"committed" nullable:"true"`
 	// Literal text to look for in the stored run manifest, ASCII case ignored.
-	ManifestPattern *string
+	ManifestPattern *string `json:"manifest_pattern" nullable:"true"`
 	// true returns each full run manifest.
-	IncludeManifest *bool
+	IncludeManifest *bool `json:"include_manifest" nullable:"false"`
 	// Continuation token: next_cursor of the page before, unchanged.
-	Cursor *string
+	Cursor *string `json:"cursor" nullable:"true"`
 	// Workbenches per page; 50 when left out.
-	Limit *int32
+	Limit *int32 `json:"limit" nullable:"false" minimum:"1" maximum:"100"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -110,19 +111,20 @@ func (v *WorkbenchFindRequest) decode(s *scanner, mem *workbenchFindRequestMemor
 
 // WorkbenchFindResult is the success object of workbench.find. One page of workbenches, by id.
 type WorkbenchFindResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// The workbench root.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Workbenches of this page.
-	Matches []WorkbenchFindMatch
+	Matches []WorkbenchFindMatch `json:"matches" required:"true" nullable:"false"`
 	// Matches on this page.
-	MatchCount int32
+	MatchCount int32 `json:"match_count" required:"true" nullable:"false" minimum:"0" maximum:"100"`
 	// Workbenches looked at for this page.
-	EntryCount int64
+	EntryCount int64 `json:"entry_count" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Token for the next page; null on the last one. A page may be empty and still have one.
 	// nil is written as null.
-	NextCursor *string
+	NextCursor *string `json:"next_cursor" required:"true" nullable:"true"`
 	// Whether there is a next page.
-	Truncated bool
+	Truncated bool `json:"truncated" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,24 +8,25 @@ import (
 
 // WorkbenchGrepRequest holds the arguments of workbench.grep.
 type WorkbenchGrepRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Literal text, matched without regard to case; 'a|b' looks for either when patterns is not given.
-	Pattern string
+	Pattern string `json:"pattern" required:"true" nullable:"false"`
 	// Further literal alternatives; '|' is then an ordinary character.
-	Patterns []string
+	Patterns []string `json:"patterns" nullable:"false" maxItems:"16"`
 	// true descends into directories; false looks at direct children only.
-	Recursive bool
+	Recursive bool `json:"recursive" required:"true" nullable:"false"`
 	// Section to look in; left out or null means the whole workbench.
-	Section *string
+	Section *string `json:"section" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Directory or single file to search; left out, null or empty means the whole section (or workbench).
-	Path *string
+	Path *string `json:"path" nullable:"true"`
 	// File name filter with * and ?, matched against the last path component only.
-	Glob *string
+	Glob *string `json:"glob" nullable:"true"`
 	// Continuation token: next_cursor of the page before, unchanged.
-	Cursor *string
+	Cursor *string `json:"cursor" nullable:"true"`
 	// Matching lines per page; 100 when left out.
-	Limit *int32
+	Limit *int32 `json:"limit" nullable:"false" minimum:"1" maximum:"300"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -164,30 +165,31 @@ var membersWorkbenchGrepRequest = [...]string{"id", "pattern", "patterns", "recu
 
 // WorkbenchGrepResult is the success object of workbench.grep. One page of matching lines, in path order.
 type WorkbenchGrepResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	WorkbenchPath string
+	WorkbenchPath string `json:"workbench_path" required:"true" nullable:"false"`
 	// nil is written as null.
-	Section *string
+	Section *string `json:"section" required:"true" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path as the caller gave it; null for the section or workbench itself.
 	// nil is written as null.
-	RelativePath *string
+	RelativePath *string `json:"relative_path" required:"true" nullable:"true"`
 	// Presentation path of the scope.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// The pattern as it was sent.
-	Pattern string
+	Pattern string `json:"pattern" required:"true" nullable:"false"`
 	// Whether directories were searched too.
-	Recursive bool
+	Recursive bool `json:"recursive" required:"true" nullable:"false"`
 	// Matching lines of this page.
-	Matches []WorkbenchGrepMatch
+	Matches []WorkbenchGrepMatch `json:"matches" required:"true" nullable:"false"`
 	// Files looked at for this page.
-	FilesScanned int64
+	FilesScanned int64 `json:"files_scanned" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Token for the next page; null on the last one.
 	// nil is written as null.
-	NextCursor *string
+	NextCursor *string `json:"next_cursor" required:"true" nullable:"true"`
 	// Whether there is a next page.
-	Truncated bool
+	Truncated bool `json:"truncated" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,18 +8,19 @@ import (
 
 // WorkbenchListRequest holds the arguments of workbench.list.
 type WorkbenchListRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Section to look in; left out or null means the whole workbench.
-	Section *string
+	Section *string `json:"section" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Directory to list; left out, null or empty means the section itself (or the workbench).
-	Path *string
+	Path *string `json:"path" nullable:"true"`
 	// Look at the frozen state of this snapshot (numeric id or name); left out or null means the live state.
-	AtSnapshot *IntOrString
+	AtSnapshot *IntOrString `json:"at_snapshot" nullable:"true" minimum:"0"`
 	// Continuation token: next_cursor of the page before, unchanged.
-	Cursor *string
+	Cursor *string `json:"cursor" nullable:"true"`
 	// Entries per page; 100 when left out.
-	Limit *int32
+	Limit *int32 `json:"limit" nullable:"false" minimum:"1" maximum:"100"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -136,27 +137,28 @@ var membersWorkbenchListRequest = [...]string{"id", "section", "path", "at_snaps
 // WorkbenchListResult is the success object of workbench.list. One page of the direct children of a directory,
 // in path order.
 type WorkbenchListResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	WorkbenchPath string
+	WorkbenchPath string `json:"workbench_path" required:"true" nullable:"false"`
 	// nil is written as null.
-	Section *string
+	Section *string `json:"section" required:"true" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path as the caller gave it; null for the section or workbench itself.
 	// nil is written as null.
-	RelativePath *string
+	RelativePath *string `json:"relative_path" required:"true" nullable:"true"`
 	// Presentation path of the directory.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Entries on this page.
-	EntryCount int32
+	EntryCount int32 `json:"entry_count" required:"true" nullable:"false" minimum:"0" maximum:"100"`
 	// The entries of this page.
-	Entries []WorkbenchListEntry
+	Entries []WorkbenchListEntry `json:"entries" required:"true" nullable:"false"`
 	// Token for the next page; null on the last one.
 	// nil is written as null.
-	NextCursor *string
+	NextCursor *string `json:"next_cursor" required:"true" nullable:"true"`
 	// Whether there is a next page.
-	Truncated  bool
-	AtSnapshot *IntOrString
+	Truncated  bool         `json:"truncated" required:"true" nullable:"false"`
+	AtSnapshot *IntOrString `json:"at_snapshot" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

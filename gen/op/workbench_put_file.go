@@ -8,22 +8,23 @@ import (
 
 // WorkbenchPutFileRequest holds the arguments of workbench.put_file.
 type WorkbenchPutFileRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Section the file belongs to.
-	Section string
+	Section string `json:"section" required:"true" nullable:"false" enum:"input,scripts,outputs,logs,metadata"`
 	// File path inside the section, such as 'reports/2026/summary.md'. No leading slash, no '.' or '..' component,
 	// no backslash, and the section's name is not repeated.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Content as UTF-8 text. Give either text or base64.
-	Text *string
+	Text *string `json:"text" nullable:"false"`
 	// Content as padded standard base64, for binary data. Give either text or base64.
-	Base64 *string
+	Base64 *string `json:"base64" nullable:"false"`
 	// Media type, at most 255 bytes. Default: text/plain; charset=utf-8 for text, application/octet-stream for
 	// base64.
-	ContentType *string
+	ContentType *string `json:"content_type" nullable:"false"`
 	// false (default) creates and refuses an existing path; true replaces and refuses a missing one.
-	Replace *bool
+	Replace *bool `json:"replace" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -114,24 +115,25 @@ var membersWorkbenchPutFileRequest = [...]string{"id", "section", "path", "text"
 
 // WorkbenchPutFileResult is the success object of workbench.put_file. The file as it now stands.
 type WorkbenchPutFileResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Section of the file.
-	Section string
+	Section string `json:"section" required:"true" nullable:"false" enum:"input,scripts,outputs,logs,metadata"`
 	// Path inside the section.
-	RelativePath string
+	RelativePath string `json:"relative_path" required:"true" nullable:"false"`
 	// Presentation path of the file.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Size of the whole body.
-	SizeBytes int64
+	SizeBytes int64 `json:"size_bytes" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Token for conditional writes and reads; grows by one with each publication of this path.
-	Generation int64
+	Generation int64 `json:"generation" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// SHA-256 of the whole body.
-	DigestURI string
+	DigestURI string `json:"digest_uri" required:"true" nullable:"false" pattern:"^sha256:[0-9a-f]{64}$"`
 	// Media type stored with the file.
-	ContentType string
+	ContentType string `json:"content_type" required:"true" nullable:"false"`
 	// Whether the call asked to replace.
-	Replace bool
+	Replace bool `json:"replace" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

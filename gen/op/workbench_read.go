@@ -8,26 +8,27 @@ import (
 
 // WorkbenchReadRequest holds the arguments of workbench.read.
 type WorkbenchReadRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Section the file belongs to.
-	Section string
+	Section string `json:"section" required:"true" nullable:"false" enum:"input,scripts,outputs,logs,metadata"`
 	// File path inside the section, such as 'reports/2026/summary.md'. No leading slash, no '.' or '..' component,
 	// no backslash, and the section's name is not repeated.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// structured (default) parses JSON, JSON Lines and YAML and splits other text into lines; bytes returns raw
 	// base64.
-	Format *string
+	Format *string `json:"format" nullable:"false" enum:"structured,bytes"`
 	// Records (structured) or bytes (bytes) per page; 100 when left out.
-	Limit *int32
+	Limit *int32 `json:"limit" nullable:"false" minimum:"1" maximum:"300"`
 	// First byte for format bytes; leave it out (or 0) otherwise and when a cursor is given.
-	Offset *int64
+	Offset *int64 `json:"offset" nullable:"false" minimum:"0"`
 	// Continuation token: next_cursor of the page before, unchanged.
-	Cursor *string
+	Cursor *string `json:"cursor" nullable:"true"`
 	// Generation you already hold; when it is still current the body is not sent again.
-	IfNoneMatch *int64
+	IfNoneMatch *int64 `json:"if_none_match" nullable:"false" minimum:"0"`
 	// Look at the frozen state of this snapshot (numeric id or name); left out or null means the live state.
-	AtSnapshot *IntOrString
+	AtSnapshot *IntOrString `json:"at_snapshot" nullable:"true" minimum:"0"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -171,51 +172,52 @@ var membersWorkbenchReadRequest = [...]string{"id", "section", "path", "format",
 // WorkbenchReadResult is the success object of workbench.read. One page of a file's records or bytes, or
 // not_modified alone when the caller already holds this generation.
 type WorkbenchReadResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	WorkbenchPath string
+	WorkbenchPath string `json:"workbench_path" required:"true" nullable:"false"`
 	// Section of the file.
-	Section string
+	Section string `json:"section" required:"true" nullable:"false" enum:"input,scripts,outputs,logs,metadata"`
 	// Path inside the section.
-	RelativePath string
+	RelativePath string `json:"relative_path" required:"true" nullable:"false"`
 	// Presentation path of the file.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Generation that was read; pass it as if_none_match next time.
-	Generation int64
+	Generation int64 `json:"generation" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// true when if_none_match is still the current generation; the body is then left out. Absent otherwise.
-	NotModified bool
+	NotModified bool `json:"not_modified" nullable:"false"`
 	// Size of the whole file.
 	// Left out when NotModified.
-	TotalSizeBytes int64
+	TotalSizeBytes int64 `json:"total_size_bytes" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// How the body was read.
 	// Left out when NotModified.
-	Format string
+	Format string `json:"format" nullable:"false" enum:"structured,bytes"`
 	// What the records are; null for format bytes.
 	// nil is written as null; left out when NotModified.
-	RecordType *string
+	RecordType *string `json:"record_type" nullable:"true" enum:"json_array,json_object,json_lines,yaml_mapping,text_lines"`
 	// Records in the whole file; null for format bytes.
 	// nil is written as null; left out when NotModified.
-	RecordCount *int64
+	RecordCount *int64 `json:"record_count" nullable:"true" minimum:"0" maximum:"9007199254740991"`
 	// The cursor of this call, or null.
 	// nil is written as null; left out when NotModified.
-	Cursor *string
+	Cursor *string `json:"cursor" nullable:"true"`
 	// Records of this page; empty for format bytes.
 	// Left out when NotModified.
-	Items []WorkbenchReadItem
+	Items []WorkbenchReadItem `json:"items" nullable:"false"`
 	// Bytes of this page in padded standard base64; null for structured reads.
 	// nil is written as null; left out when NotModified.
-	Bytes *string
+	Bytes *string `json:"bytes" nullable:"true"`
 	// Encoding of bytes; null for structured reads.
 	// nil is written as null; left out when NotModified.
-	BytesEncoding *string
+	BytesEncoding *string `json:"bytes_encoding" nullable:"true" enum:"base64"`
 	// Token for the next page; null on the last one.
 	// nil is written as null; left out when NotModified.
-	NextCursor *string
+	NextCursor *string `json:"next_cursor" nullable:"true"`
 	// Whether there is a next page.
 	// Left out when NotModified.
-	Truncated  bool
-	AtSnapshot *IntOrString
+	Truncated  bool         `json:"truncated" nullable:"false"`
+	AtSnapshot *IntOrString `json:"at_snapshot" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,14 +8,15 @@ import (
 
 // WorkbenchRestoreRequest holds the arguments of workbench.restore.
 type WorkbenchRestoreRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Source workbench id.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false" minLength:"1"`
 	// Id of the new workbench; it must not exist yet.
-	DestinationID string
+	DestinationID string `json:"destination_id" required:"true" nullable:"false" minLength:"1"`
 	// Snapshot id or name to restore. Give exactly one of at_snapshot and at_commit.
-	AtSnapshot *IntOrString
+	AtSnapshot *IntOrString `json:"at_snapshot" nullable:"false" minLength:"1" minimum:"0"`
 	// Commit identity (64 lowercase hex digits) to restore. Give exactly one of at_snapshot and at_commit.
-	AtCommit *string
+	AtCommit *string `json:"at_commit" nullable:"false" minLength:"64" maxLength:"64"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -104,31 +105,32 @@ var membersWorkbenchRestoreRequest = [...]string{"id", "destination_id", "at_sna
 
 // WorkbenchRestoreResult is the success object of workbench.restore. The restored workbench.
 type WorkbenchRestoreResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Always complete: an answer comes only when the destination is visible.
-	State string
+	State string `json:"state" required:"true" nullable:"false" enum:"complete"`
 	// Identity of the restore, 32 hex digits.
-	OperationID string
+	OperationID string `json:"operation_id" required:"true" nullable:"false" pattern:"^[0-9a-f]{32}$"`
 	// Where it came from.
-	SourceWorkbenchID string
+	SourceWorkbenchID string `json:"source_workbench_id" required:"true" nullable:"false"`
 	// The new workbench.
-	DestinationWorkbenchID string
+	DestinationWorkbenchID string `json:"destination_workbench_id" required:"true" nullable:"false"`
 	// The snapshot restored; null for a commit.
 	// nil is written as null.
-	SnapshotID *int64
+	SnapshotID *int64 `json:"snapshot_id" required:"true" nullable:"true" minimum:"1" maximum:"9007199254740991"`
 	// Version the snapshot froze; null for a commit.
 	// nil is written as null.
-	ReadVersion *int64
+	ReadVersion *int64 `json:"read_version" required:"true" nullable:"true" minimum:"0" maximum:"9007199254740991"`
 	// The commit restored; null for a snapshot.
 	// nil is written as null.
-	CommitID *string
+	CommitID *string `json:"commit_id" required:"true" nullable:"true" pattern:"^[0-9a-f]{64}$"`
 	// Revision of the new workbench.
-	DestinationGeneration int64
+	DestinationGeneration int64 `json:"destination_generation" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Whether this is the answer of an earlier, identical call.
-	IdempotentReplay bool
+	IdempotentReplay bool `json:"idempotent_replay" required:"true" nullable:"false"`
 	// Always false.
-	CleanupPending bool
+	CleanupPending bool `json:"cleanup_pending" required:"true" nullable:"false"`
 	// Presentation path of the restore manifest.
-	RestoreManifest string
+	RestoreManifest string `json:"restore_manifest" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,24 +8,25 @@ import (
 
 // WorkbenchSearchRequest holds the arguments of workbench.search.
 type WorkbenchSearchRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id; left out or null means every workbench under the root.
-	ID *string
+	ID *string `json:"id" nullable:"true"`
 	// Section to look in; left out or null means the whole workbench.
-	Section *string
+	Section *string `json:"section" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path to narrow the scope; left out, null or empty means everything in the section (or workbench).
-	Path *string
+	Path *string `json:"path" nullable:"true"`
 	// Conditions on metadata fields; all of them must hold.
-	Predicates []WorkbenchPredicate
+	Predicates []WorkbenchPredicate `json:"predicates" nullable:"false"`
 	// Field ids to return for each match; workbench_catalog lists them.
-	Fields []string
+	Fields []string `json:"fields" nullable:"false"`
 	// Sort keys, most important first.
-	Sort []WorkbenchSort
+	Sort []WorkbenchSort `json:"sort" nullable:"false"`
 	// Field ids to count values of, over all matches.
-	Facets []string
+	Facets []string `json:"facets" nullable:"false"`
 	// Continuation token: next_cursor of the page before, unchanged.
-	Cursor *string
+	Cursor *string `json:"cursor" nullable:"true"`
 	// Matches per page; 10 when left out.
-	Limit *int32
+	Limit *int32 `json:"limit" nullable:"false" minimum:"1" maximum:"10"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -216,19 +217,20 @@ func (v *WorkbenchSearchRequest) decode(s *scanner, mem *workbenchSearchRequestM
 // WorkbenchSearchResult is the success object of workbench.search. One page of files that satisfy the
 // predicates.
 type WorkbenchSearchResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Presentation path of the scope.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Matches in all pages together.
-	MatchCount int64
+	MatchCount int64 `json:"match_count" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// Matches of this page.
-	Matches []WorkbenchSearchMatch
+	Matches []WorkbenchSearchMatch `json:"matches" required:"true" nullable:"false"`
 	// The facets that were asked for.
-	Facets []WorkbenchFacet
+	Facets []WorkbenchFacet `json:"facets" required:"true" nullable:"false"`
 	// Token for the next page; null on the last one.
 	// nil is written as null.
-	NextCursor *string
+	NextCursor *string `json:"next_cursor" required:"true" nullable:"true"`
 	// Whether there is a next page.
-	Truncated bool
+	Truncated bool `json:"truncated" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,16 +8,17 @@ import (
 
 // WorkbenchSnapshotRequest holds the arguments of workbench.snapshot.
 type WorkbenchSnapshotRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Alias for the snapshot, at most 128 bytes; the newest mint owns a name.
-	Name *string
+	Name *string `json:"name" nullable:"true"`
 	// Lease in days, counted from now; 7 when left out.
-	TtlDays *int32
+	TtlDays *int32 `json:"ttl_days" nullable:"false" minimum:"1" maximum:"90"`
 	// Why it was taken.
-	Reason *string
+	Reason *string `json:"reason" nullable:"true" minLength:"1" maxLength:"256"`
 	// Free JSON object kept with the snapshot, at most 64 members.
-	Metadata RawJSON
+	Metadata RawJSON `json:"metadata" nullable:"true" maxProperties:"64" admit:"null,object"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -63,7 +64,7 @@ func (v *WorkbenchSnapshotRequest) validate(raw bool) *Invalid {
 				return inv
 			}
 		}
-		if inv := checkRaw(v.Metadata, kindObject, 64, "$.metadata"); inv != nil {
+		if inv := checkRaw(v.Metadata, kindNull|kindObject, 64, "$.metadata"); inv != nil {
 			return inv
 		}
 	}
@@ -123,27 +124,28 @@ var membersWorkbenchSnapshotRequest = [...]string{"id", "name", "ttl_days", "rea
 
 // WorkbenchSnapshotResult is the success object of workbench.snapshot. The snapshot that was taken.
 type WorkbenchSnapshotResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Id of the snapshot.
-	SnapshotID int64
+	SnapshotID int64 `json:"snapshot_id" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// Its name, or null.
 	// nil is written as null.
-	Name *string
+	Name *string `json:"name" required:"true" nullable:"true"`
 	// Version of the root it freezes.
-	ReadVersion int64
+	ReadVersion int64 `json:"read_version" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// End of the lease in Unix milliseconds.
-	LeaseExpiresAt int64
+	LeaseExpiresAt int64 `json:"lease_expires_at" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// The same instant as lease_expires_at.
-	LeaseExpiresUnixMs int64
-	Annotation         WorkbenchAnnotation
-	State              string
+	LeaseExpiresUnixMs int64               `json:"lease_expires_unix_ms" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
+	Annotation         WorkbenchAnnotation `json:"annotation" required:"true" nullable:"false"`
+	State              string              `json:"state" required:"true" nullable:"false" enum:"alive,expired,retired,reaped"`
 	// The lease asked for, in days.
-	TtlDays int32
+	TtlDays int32 `json:"ttl_days" required:"true" nullable:"false" minimum:"1" maximum:"90"`
 	// Reminder that the default lease was used; absent when ttl_days was given.
-	ExpiryWarning *string
+	ExpiryWarning *string `json:"expiry_warning" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

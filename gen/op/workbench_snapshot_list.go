@@ -8,8 +8,9 @@ import (
 
 // WorkbenchSnapshotListRequest holds the arguments of workbench.snapshot_list.
 type WorkbenchSnapshotListRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -51,14 +52,15 @@ var membersWorkbenchSnapshotListRequest = [...]string{"id"}
 // WorkbenchSnapshotListResult is the success object of workbench.snapshot_list. Every snapshot of the workbench,
 // by id.
 type WorkbenchSnapshotListResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Snapshots in the list.
-	SnapshotCount int64
+	SnapshotCount int64 `json:"snapshot_count" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// The snapshots.
-	Snapshots []WorkbenchSnapshotRecord
+	Snapshots []WorkbenchSnapshotRecord `json:"snapshots" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,14 +8,15 @@ import (
 
 // WorkbenchSnapshotRenewRequest holds the arguments of workbench.snapshot_renew.
 type WorkbenchSnapshotRenewRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Numeric snapshot id. Give either snapshot_id or name.
-	SnapshotID *int64
+	SnapshotID *int64 `json:"snapshot_id" nullable:"true" minimum:"0"`
 	// Snapshot name. Give either snapshot_id or name.
-	Name *string
+	Name *string `json:"name" nullable:"true"`
 	// Lease in days, counted from now; 7 when left out. A lease is never shortened.
-	TtlDays *int32
+	TtlDays *int32 `json:"ttl_days" nullable:"false" minimum:"1" maximum:"90"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -102,27 +103,28 @@ var membersWorkbenchSnapshotRenewRequest = [...]string{"id", "snapshot_id", "nam
 
 // WorkbenchSnapshotRenewResult is the success object of workbench.snapshot_renew. The snapshot with its lease.
 type WorkbenchSnapshotRenewResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Id of the snapshot.
-	SnapshotID int64
+	SnapshotID int64 `json:"snapshot_id" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// Its name, or null.
 	// nil is written as null.
-	Name *string
+	Name *string `json:"name" required:"true" nullable:"true"`
 	// Version of the root it freezes.
-	ReadVersion int64
+	ReadVersion int64 `json:"read_version" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// End of the lease in Unix milliseconds.
-	LeaseExpiresAt int64
+	LeaseExpiresAt int64 `json:"lease_expires_at" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// The same instant as lease_expires_at.
-	LeaseExpiresUnixMs int64
-	Annotation         WorkbenchAnnotation
-	State              string
+	LeaseExpiresUnixMs int64               `json:"lease_expires_unix_ms" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
+	Annotation         WorkbenchAnnotation `json:"annotation" required:"true" nullable:"false"`
+	State              string              `json:"state" required:"true" nullable:"false" enum:"alive,expired,retired,reaped"`
 	// The lease asked for, in days.
-	TtlDays int32
+	TtlDays int32 `json:"ttl_days" required:"true" nullable:"false" minimum:"1" maximum:"90"`
 	// true, also when the lease already reached further.
-	Renewed bool
+	Renewed bool `json:"renewed" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,14 +8,15 @@ import (
 
 // WorkbenchSnapshotRetireRequest holds the arguments of workbench.snapshot_retire.
 type WorkbenchSnapshotRetireRequest struct {
+	_ struct{} `additionalProperties:"false" oneOf:"snapshot_id,name"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false" minLength:"1"`
 	// Numeric snapshot id. Give exactly one of snapshot_id and name.
-	SnapshotID *int64
+	SnapshotID *int64 `json:"snapshot_id" nullable:"false" minimum:"0"`
 	// Snapshot name. Give exactly one of snapshot_id and name.
-	Name *string
+	Name *string `json:"name" nullable:"false" minLength:"1"`
 	// Why it is no longer needed.
-	Reason *string
+	Reason *string `json:"reason" nullable:"true" minLength:"1" maxLength:"256"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -116,21 +117,22 @@ var membersWorkbenchSnapshotRetireRequest = [...]string{"id", "snapshot_id", "na
 // WorkbenchSnapshotRetireResult is the success object of workbench.snapshot_retire. The snapshot after
 // retirement.
 type WorkbenchSnapshotRetireResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	Path string
+	Path string `json:"path" required:"true" nullable:"false"`
 	// Id of the snapshot.
-	SnapshotID int64
+	SnapshotID int64 `json:"snapshot_id" required:"true" nullable:"false" minimum:"1" maximum:"9007199254740991"`
 	// Its name, or null.
 	// nil is written as null.
-	Name *string
+	Name *string `json:"name" required:"true" nullable:"true"`
 	// true for the call that retired it, false for a repeat.
-	Retired bool
-	State   string
+	Retired bool   `json:"retired" required:"true" nullable:"false"`
+	State   string `json:"state" required:"true" nullable:"false" enum:"alive,expired,retired,reaped"`
 	// Why it was retired, or null.
 	// nil is written as null.
-	RetireAnnotation *WorkbenchAnnotation
+	RetireAnnotation *WorkbenchAnnotation `json:"retire_annotation" required:"true" nullable:"true"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

@@ -8,14 +8,15 @@ import (
 
 // WorkbenchStatRequest holds the arguments of workbench.stat.
 type WorkbenchStatRequest struct {
+	_ struct{} `additionalProperties:"false"`
 	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
-	ID string
+	ID string `json:"id" required:"true" nullable:"false"`
 	// Section to look in; left out or null means the whole workbench.
-	Section *string
+	Section *string `json:"section" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// File or directory to describe; left out, null or empty means the section itself (or the workbench).
-	Path *string
+	Path *string `json:"path" nullable:"true"`
 	// Look at the frozen state of this snapshot (numeric id or name); left out or null means the live state.
-	AtSnapshot *IntOrString
+	AtSnapshot *IntOrString `json:"at_snapshot" nullable:"true" minimum:"0"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -105,19 +106,20 @@ var membersWorkbenchStatRequest = [...]string{"id", "section", "path", "at_snaps
 
 // WorkbenchStatResult is the success object of workbench.stat. The metadata card of one file or directory.
 type WorkbenchStatResult struct {
+	_ struct{} `additionalProperties:"false"`
 	// Id of the workbench.
-	WorkbenchID string
+	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
-	WorkbenchPath string
+	WorkbenchPath string `json:"workbench_path" required:"true" nullable:"false"`
 	// nil is written as null.
-	Section *string
+	Section *string `json:"section" required:"true" nullable:"true" enum:"input,scripts,outputs,logs,metadata"`
 	// Path as the caller gave it; null for the section or workbench itself.
 	// nil is written as null.
-	RelativePath *string
+	RelativePath *string `json:"relative_path" required:"true" nullable:"true"`
 	// Presentation path.
-	Path       string
-	Card       WorkbenchCard
-	AtSnapshot *IntOrString
+	Path       string        `json:"path" required:"true" nullable:"false"`
+	Card       WorkbenchCard `json:"card" required:"true" nullable:"false"`
+	AtSnapshot *IntOrString  `json:"at_snapshot" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

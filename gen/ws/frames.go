@@ -4,11 +4,12 @@ package ws
 
 // ErrorResponse: A refused command.
 type ErrorResponse struct {
+	_ struct{} `additionalProperties:"false"`
 	// The request this answers.
-	RequestID string
+	RequestID string `json:"request_id" required:"true" nullable:"false"`
 	// The command this answers.
-	Command string
-	Error   RpcError
+	Command string   `json:"command" required:"true" nullable:"false"`
+	Error   RpcError `json:"error" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -64,9 +65,10 @@ var membersErrorResponse = [...]string{"type", "request_id", "command", "error"}
 
 // SetModeCommand: Chooses what the server writes.
 type SetModeCommand struct {
+	_ struct{} `additionalProperties:"false"`
 	// Accepted and ignored; the answer is not correlated.
-	RequestID *string
-	Data      SetModeArguments
+	RequestID *string          `json:"request_id" nullable:"true"`
+	Data      SetModeArguments `json:"data" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -123,9 +125,9 @@ var membersSetModeCommand = [...]string{"command", "request_id", "data"}
 // SetModeAck: The encoding is chosen.
 type SetModeAck struct {
 	// What happened.
-	Message string
+	Message string `json:"message" required:"true" nullable:"false"`
 	// The mode from now on.
-	Mode string
+	Mode string `json:"mode" required:"true" nullable:"false" enum:"binary,text"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -176,9 +178,9 @@ var membersSetModeAck = [...]string{"message", "mode"}
 // FrameError: An error that answers no particular command.
 type FrameError struct {
 	// What is wrong with the frame, such as Unknown command.
-	Error string
+	Error string `json:"error" required:"true" nullable:"false"`
 	// More about it; absent when the error says everything.
-	Message *string
+	Message *string `json:"message" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -226,7 +228,7 @@ var membersFrameError = [...]string{"error", "message"}
 // Ping: Are you there.
 type Ping struct {
 	// The sender's clock in Unix seconds; a client may leave it out.
-	Ts *float64
+	Ts *float64 `json:"ts" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -279,7 +281,7 @@ var membersPing = [...]string{"type", "ts"}
 // Pong: Here I am.
 type Pong struct {
 	// The sender's clock in Unix seconds.
-	Ts *float64
+	Ts *float64 `json:"ts" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -332,11 +334,11 @@ var membersPong = [...]string{"type", "ts"}
 // RpcError: What went wrong.
 type RpcError struct {
 	// Stable word for the kind of failure.
-	Code string
+	Code string `json:"code" required:"true" nullable:"false"`
 	// What went wrong.
-	Message string
+	Message string `json:"message" required:"true" nullable:"false"`
 	// Whether the very same command may succeed later.
-	Retryable bool
+	Retryable bool `json:"retryable" required:"true" nullable:"false"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.
@@ -385,8 +387,9 @@ var membersRpcError = [...]string{"code", "message", "retryable"}
 
 // SetModeArguments: The mode.
 type SetModeArguments struct {
+	_ struct{} `additionalProperties:"false"`
 	// binary for MessagePack, text for JSON.
-	Mode string
+	Mode string `json:"mode" required:"true" nullable:"false" enum:"binary,text"`
 }
 
 // AppendJSON writes the object compactly, members sorted by name.

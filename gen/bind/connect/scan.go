@@ -17,7 +17,7 @@ const (
 	maxDepth = 128
 	// shareBelow is the size up to which the strings of a document share one copy of it: one allocation instead of
 	// one a string. Above it each string is its own, so that a small one never keeps a large document alive.
-	shareBelow = 4096
+	shareBelow = 512
 	// maxTrail is how deep the generated types nest; the generator refuses a deeper schema.
 	maxTrail = 12
 )
@@ -350,6 +350,11 @@ func (s *scanner) number() (text []byte, whole bool) {
 		return nil, false
 	case b[p] == '0':
 		p++
+		if p < len(b) && b[p]-'0' <= 9 {
+			s.p = p
+			s.syntax()
+			return nil, false
+		}
 	case b[p] >= '1' && b[p] <= '9':
 		for p < len(b) && b[p]-'0' <= 9 {
 			p++

@@ -81,6 +81,9 @@ func (g *opGen) structs(f *gocode.File, s *goStruct) {
 		f.Comment(fmt.Sprintf("%s: %s", s.Name, orElse(s.Doc, "part of several messages.")))
 	}
 	f.P("type %s struct {", s.Name)
+	if tag := objectTag(s.Type); tag != "" {
+		f.P("_ struct{} `%s`", tag)
+	}
 	for _, m := range s.structFields() {
 		if m.Doc != "" {
 			f.Comment(m.Doc)
@@ -88,7 +91,7 @@ func (g *opGen) structs(f *gocode.File, s *goStruct) {
 		if n := fieldNote(m); n != "" {
 			f.Comment(n)
 		}
-		f.P("%s %s", m.Go, m.goType())
+		f.P("%s %s `%s`", m.Go, m.goType(), fieldTag(m))
 	}
 	f.P("}\n")
 	g.append(f, s)

@@ -289,6 +289,9 @@ func (d *Document) object(n *yaml.Node, t *Type) error {
 	props, more := Get(n, "properties"), Get(n, "additionalProperties")
 	if props == nil && (more == nil || more.Kind == yaml.ScalarNode && more.Value == "true") {
 		t.Kind, t.Admit = Raw, AdmitObject
+		if t.Nullable {
+			t.Admit |= AdmitNull
+		}
 		return nil
 	}
 	if more != nil && more.Kind == yaml.MappingNode {

@@ -171,6 +171,28 @@ func ResultFromProto(d *op.Descriptor, m proto.Message) (op.Result, *Invalid) {
 	return b.resultFrom(m)
 }
 
+// DecodeRequest reads a request in the proto3 JSON mapping, strictly. It does not validate beyond what the text itself
+// shows; a field that is left out has its zero value, as in every protobuf message.
+func DecodeRequest(d *op.Descriptor, data []byte) (op.Request, *Invalid) {
+	b := bound(d)
+	if b == nil {
+		return nil, refuse("$", "type", "has no message on Connect")
+	}
+	s := scanner{b: data}
+	s.share()
+	v := b.decodeRequest(&s)
+	s.end()
+	if s.err != nil {
+		return nil, s.err
+	}
+	return v, nil
+}
+
+// AppendResult writes a result in the proto3 JSON mapping, zero values present. Connect must carry the operation.
+func AppendResult(dst []byte, d *op.Descriptor, r op.Result) []byte {
+	return bound(d).appendResult(dst, r)
+}
+
 // Options gives the codecs of this package: JSON under both its names, and binary.
 func Options() connect.Option {
 	return connect.WithOptions(
@@ -224,11 +246,7 @@ func (c *JSONCodec) MarshalAppend(dst []byte, message any) ([]byte, error) {
 func (c *JSONCodec) Unmarshal(data []byte, message any) error {
 	switch m := message.(type) {
 	case *Request:
-		s := scanner{b: data}
-		s.share()
-		m.value = m.binding.decodeRequest(&s)
-		s.end()
-		m.refused = s.err
+		m.value, m.refused = DecodeRequest(m.binding.op, data)
 		return nil
 	case proto.Message:
 		if len(data) == 0 {
