@@ -94,6 +94,25 @@ func DecodeFile(value []byte) (File, error) {
 	return f, nil
 }
 
+// FileLength reads the length of the body out of what AppendFile wrote, and
+// allocates nothing for a small body.
+func FileLength(value []byte) (int64, error) {
+	_, r := NewReader(value, fileVersion)
+	r.Uint()
+	r.Int()
+	r.Bytes()
+	for range 2 {
+		if r.Bool() {
+			r.Bytes()
+		}
+	}
+	b := ReadBody(&r)
+	if err := r.Done(); err != nil {
+		return 0, err
+	}
+	return b.Length, nil
+}
+
 func appendOptString(dst []byte, s *string) []byte {
 	if s == nil {
 		return AppendBool(dst, false)

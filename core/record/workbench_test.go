@@ -30,5 +30,10 @@ func FuzzWorkbenchRecords(f *testing.F) {
 		recordtest.Decoder(t, input, record.AppendWorkbenchHead, record.DecodeWorkbenchHead)
 		recordtest.Decoder(t, input, record.AppendFile, record.DecodeFile)
 		recordtest.Decoder(t, input, record.AppendSetting, record.DecodeSetting)
+		if f, err := record.DecodeFile(input); err == nil {
+			if n, err := record.FileLength(input); err != nil || n != f.Body.Length {
+				t.Errorf("length %d, %v; the record says %d", n, err, f.Body.Length)
+			}
+		}
 	})
 }

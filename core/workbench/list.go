@@ -3,6 +3,8 @@ package workbench
 import (
 	"bytes"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
@@ -123,11 +125,11 @@ func (t *tenant) list(v *kv.View, in keys.Incarnation, p jail.Place, after strin
 		if !c.file {
 			a.add(c.name, nil)
 		} else {
-			f, err := record.DecodeFile(c.it.Value().Bytes)
+			size, err := record.FileLength(c.it.Value().Bytes)
 			if err != nil {
 				return false, corrupt(err)
 			}
-			a.add(c.name, &f.Body.Length)
+			a.add(c.name, &size)
 		}
 		stored = c.next()
 	}
@@ -213,8 +215,9 @@ type listAnswer struct {
 	relative string
 	limit    int
 	memory   []entryMemory
-	inside   jail.Section // of every entry, unless the workbench's root is listed
-	above    string       // of every entry's relative path
+	paths    strings.Builder // of all entries; what it gave out stays as it is
+	inside   jail.Section    // of every entry, unless the workbench's root is listed
+	above    string          // of every entry's relative path
 }
 
 type entryMemory struct {
@@ -240,12 +243,23 @@ func (a *listAnswer) full() bool { return len(a.Entries) == a.limit }
 // add appends an entry; size is nil for a directory.
 func (a *listAnswer) add(name []byte, size *int64) {
 	if len(a.memory) == cap(a.memory) {
-		// A new block: what points into the old one goes on doing so.
-		a.memory = make([]entryMemory, 0, min(a.limit, max(8, 4*cap(a.memory))))
+		// A new block: what points into the old one goes on doing so. Few entries
+		// are common, and then a full page is.
+		room := min(a.limit, 8)
+		if len(a.Entries) > 0 {
+			room = a.limit - len(a.Entries)
+		}
+		a.Entries = slices.Grow(a.Entries, room)
+		a.memory = make([]entryMemory, 0, room)
+		a.paths.Grow(room * (len(a.Path) + 1 + max(16, len(name))))
 	}
 	a.memory = append(a.memory, entryMemory{})
 	m := &a.memory[len(a.memory)-1]
-	path := a.Path + "/" + string(name)
+	at := a.paths.Len()
+	a.paths.WriteString(a.Path)
+	a.paths.WriteByte('/')
+	a.paths.Write(name)
+	path := a.paths.String()[at:]
 	e := op.WorkbenchListEntry{Name: path[len(a.Path)+1:], Path: path, Kind: kindDirectory}
 	section, relative := a.inside, e.Name
 	switch {

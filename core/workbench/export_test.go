@@ -1,0 +1,56 @@
+package workbench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sawhorse-dev/sawhorse/core/kv"
+	"github.com/sawhorse-dev/sawhorse/core/record"
+)
+
+// Fill publishes n small files below a directory, many in one update, for tests
+// that need a large directory. Their names are eight digits.
+func (w *Workbench) Fill(ctx context.Context, id, dir string, n int) error {
+	t, err := w.tenant(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.create(ctx, t, id); err != nil {
+		return err
+	}
+	sealed, err := w.bodies.PutBytes(ctx, t.root, []byte("a small body"))
+	if err != nil {
+		return err
+	}
+	const batch = 500
+	for at := 0; at < n; at += batch {
+		err := w.store.Update(ctx, t.root, func(tx *kv.Tx) error {
+			l, _, err := t.find(tx, id)
+			if err != nil {
+				return err
+			}
+			for i := at; i < min(n, at+batch); i++ {
+				body, err := w.bodies.Publish(tx, sealed)
+				if err != nil {
+					return err
+				}
+				next := record.File{ContentType: textType, Body: body}
+				t.publish(tx, id, l.incarnation, fmt.Sprintf("%s/%08d", dir, i), nil, &next)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Tamper runs fn in an update of the loopback tenant's root.
+func (w *Workbench) Tamper(ctx context.Context, fn func(tx *kv.Tx, root uint32) error) error {
+	t, err := w.tenant(ctx)
+	if err != nil {
+		return err
+	}
+	return w.store.Update(ctx, t.root, func(tx *kv.Tx) error { return fn(tx, t.root.ID()) })
+}
