@@ -12,7 +12,6 @@ const (
 	SpaceIndexGeneration byte = 0x15
 	SpaceIndexSize       byte = 0x16
 	SpaceIndexCustom     byte = 0x17
-	SpaceSetting         byte = 0x18
 )
 
 var workbenchSpaces = []Space{
@@ -32,8 +31,6 @@ var workbenchSpaces = []Space{
 		Writer: "core/workbench", Reader: "core/workbench", Invariant: "as index by body_digest_uri"},
 	{ID: SpaceIndexCustom, Name: "index by custom value", Versioned: true, Order: "field, value (first 256 bytes), workbench id, incarnation, path", Cardinality: "1 per file and custom value",
 		Writer: "core/workbench", Reader: "core/workbench", Invariant: "as index by body_digest_uri; null is not indexed"},
-	{ID: SpaceSetting, Name: "setting", Versioned: true, Order: "name", Cardinality: "1 per setting, in the root of the settings alone",
-		Writer: "core", Reader: "core", Invariant: "written once, when the data directory is first opened"},
 }
 
 // IncarnationLen is the length of a workbench incarnation in a key.
@@ -172,20 +169,6 @@ func CutIndexed(key []byte) (root uint32, id string, in Incarnation, path string
 		return fail()
 	}
 	return root, texts[0], Incarnation(b), path, nil
-}
-
-// AppendSetting appends the key of a setting.
-func AppendSetting(dst []byte, root uint32, name string) []byte {
-	return AppendText(AppendPrefix(dst, SpaceSetting, root), name)
-}
-
-// CutSetting decodes a key written by AppendSetting.
-func CutSetting(key []byte) (root uint32, name string, err error) {
-	root, texts, rest, err := cutTexts(key, SpaceSetting, 1)
-	if err != nil || len(rest) != 0 {
-		return 0, "", ErrMalformed
-	}
-	return root, texts[0], nil
 }
 
 func cutIncarnation(key []byte, space byte) (root uint32, in Incarnation, rest []byte, err error) {

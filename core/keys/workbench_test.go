@@ -40,9 +40,6 @@ func TestWorkbenchKeysRoundTrip(t *testing.T) {
 	if root, in, err := CutWorkbenchHead(AppendWorkbenchHead(nil, 2, inc(1))); err != nil || root != 2 || in != inc(1) {
 		t.Error(root, in, err)
 	}
-	if root, name, err := CutSetting(AppendSetting(nil, 2, "x")); err != nil || root != 2 || name != "x" {
-		t.Error(root, name, err)
-	}
 }
 
 // KEY-2 for the indexes: rows of one value lie in the order of ties, which is
@@ -103,7 +100,6 @@ func FuzzWorkbenchDecoders(f *testing.F) {
 	f.Add(AppendIndexDigest(nil, 1, [32]byte{}, "wb", inc(2), "a"))
 	f.Add(AppendIndexType(nil, 1, "t", "wb", inc(2), "a"))
 	f.Add(AppendWorkbenchMarker(nil, 1, "wb"))
-	f.Add(AppendSetting(nil, 1, "s"))
 	f.Add(AppendWorkbenchHead(nil, 1, inc(0)))
 	f.Fuzz(func(t *testing.T, key []byte) {
 		if root, id, err := CutWorkbenchMarker(key); err == nil && !bytes.Equal(AppendWorkbenchMarker(nil, root, id), key) {
@@ -114,9 +110,6 @@ func FuzzWorkbenchDecoders(f *testing.F) {
 		}
 		if root, in, path, err := CutPathRecord(key); err == nil && ValidPath(path) && !bytes.Equal(AppendPathRecord(nil, root, in, path), key) {
 			t.Errorf("path record %q", path)
-		}
-		if root, name, err := CutSetting(key); err == nil && !bytes.Equal(AppendSetting(nil, root, name), key) {
-			t.Error("setting")
 		}
 		if _, id, in, path, err := CutIndexed(key); err == nil && ValidPath(path) {
 			tail := appendIndexed(nil, id, in, path)

@@ -4,7 +4,6 @@ const (
 	workbenchVersion     = 1
 	workbenchHeadVersion = 1
 	fileVersion          = 1
-	settingVersion       = 1
 )
 
 const incarnationLen = 16
@@ -126,25 +125,4 @@ func readOptString(r *Reader) *string {
 		return nil
 	}
 	return &s
-}
-
-// Setting is a fact about the whole data directory.
-type Setting struct {
-	// Value aliases the value that was decoded.
-	Value []byte
-}
-
-// AppendSetting appends the encoding of s.
-func AppendSetting(dst []byte, s Setting) []byte {
-	return AppendBytes(append(dst, settingVersion), s.Value)
-}
-
-// DecodeSetting reads what AppendSetting wrote.
-func DecodeSetting(value []byte) (Setting, error) {
-	_, r := NewReader(value, settingVersion)
-	s := Setting{Value: r.Bytes()}
-	if err := r.Done(); err != nil {
-		return Setting{}, err
-	}
-	return s, nil
 }

@@ -17,19 +17,16 @@ func TestWorkbenchGoldens(t *testing.T) {
 	recordtest.Golden(t, "file-described", record.File{Generation: 300, ModifiedMillis: -1, ContentType: "a/b", Producer: &producer, ManifestID: &manifest,
 		Body: record.Body{Length: 70, SHA256: sum(3), Spans: []record.BodySpan{{List: record.BodyList{Revision: 8}, End: 70}},
 			Hash: record.HashState{Chain: sum(4), Rest: []byte("123456")}, Tail: []byte{}}}, record.AppendFile, record.DecodeFile, equal)
-	recordtest.Golden(t, "setting", record.Setting{Value: []byte("/agents/default/wb")}, record.AppendSetting, record.DecodeSetting, equal)
 }
 
 func FuzzWorkbenchRecords(f *testing.F) {
 	f.Add(record.AppendWorkbench(nil, record.Workbench{}))
 	f.Add(record.AppendWorkbenchHead(nil, record.WorkbenchHead{ContentRevision: 7}))
 	f.Add(record.AppendFile(nil, record.File{Generation: 2, ContentType: "t", Body: record.Body{Length: 1, Tail: []byte("x")}}))
-	f.Add(record.AppendSetting(nil, record.Setting{Value: []byte("v")}))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		recordtest.Decoder(t, input, record.AppendWorkbench, record.DecodeWorkbench)
 		recordtest.Decoder(t, input, record.AppendWorkbenchHead, record.DecodeWorkbenchHead)
 		recordtest.Decoder(t, input, record.AppendFile, record.DecodeFile)
-		recordtest.Decoder(t, input, record.AppendSetting, record.DecodeSetting)
 		if f, err := record.DecodeFile(input); err == nil {
 			if n, err := record.FileLength(input); err != nil || n != f.Body.Length {
 				t.Errorf("length %d, %v; the record says %d", n, err, f.Body.Length)
