@@ -165,6 +165,13 @@ func (a *Answer) result(op *contract.Operation, v any) {
 	}
 }
 
+// ReadRefusal reads an error in the form that an area gives it in JSON, and lists what is wrong with that form.
+func ReadRefusal(c *contract.Contract, area string, v any) (*Refusal, []string) {
+	a := &Answer{}
+	a.refusal(c, area, v)
+	return a.Refusal, a.Breaches
+}
+
 // refusal reads an error in the form that an area gives it in JSON.
 func (a *Answer) refusal(c *contract.Contract, area string, v any) {
 	object, ok := v.(map[string]any)

@@ -321,7 +321,7 @@ func (h *mcpHTTP) exchange(ctx context.Context, message []byte, method, name str
 	}
 	media := resp.Header.Get("Content-Type")
 	if strings.HasPrefix(media, "text/event-stream") {
-		return lastEvent(data)
+		return LastEvent(data)
 	}
 	if !strings.HasPrefix(media, "application/json") {
 		return nil, fmt.Errorf("the answer %d is %q and neither JSON nor an event stream: %s", resp.StatusCode, media, clip(data))
@@ -329,9 +329,9 @@ func (h *mcpHTTP) exchange(ctx context.Context, message []byte, method, name str
 	return data, nil
 }
 
-// lastEvent gives the data of the last event of a stream, which is the response; what comes before it are
+// LastEvent gives the data of the last event of a stream, which is the response; what comes before it are
 // notifications.
-func lastEvent(stream []byte) ([]byte, error) {
+func LastEvent(stream []byte) ([]byte, error) {
 	var last, current []byte
 	for line := range bytes.Lines(stream) {
 		line = bytes.TrimRight(line, "\r\n")

@@ -69,9 +69,10 @@ func appendMsgpack(dst []byte, v any) []byte {
 	return append(dst, 0xc1)
 }
 
-// DecodeMsgpack reads exactly one value. Errors: anything but the types of JSON; 64-bit integers, which clients in
-// JavaScript would get as another type than all other numbers; text that is not UTF-8; a member that is given
-// twice; bytes after the value.
+// DecodeMsgpack reads exactly one value, in the forms that clients in the field expect of a server. Errors: anything
+// but the types of JSON; a map whose header is not the 16-bit one; 64-bit integers, which clients in JavaScript would
+// get as another type than all other numbers; a whole number below 2^32 written as a float; text that is not UTF-8; a
+// member that is given twice; bytes after the value.
 func DecodeMsgpack(data []byte) (any, error) {
 	d := &msgpack{rest: data}
 	v, err := d.value(0)
@@ -126,8 +127,8 @@ func (d *msgpack) value(depth int) (any, error) {
 	switch tag := p[0]; {
 	case tag < 0x80:
 		return number(int(tag))
-	case tag < 0x90:
-		return d.object(int(tag&0x0f), depth)
+	case tag < 0x90, tag == 0xdf:
+		return nil, fmt.Errorf("the map header %#02x is not the 16-bit one", tag)
 	case tag < 0xa0:
 		return d.array(int(tag&0x0f), depth)
 	case tag < 0xc0:
@@ -152,8 +153,8 @@ func (d *msgpack) value(depth int) (any, error) {
 		return sized(1<<(tag-0xd9), d.text)
 	case tag == 0xdc, tag == 0xdd:
 		return sized(2<<(tag-0xdc), d.array)
-	case tag == 0xde, tag == 0xdf:
-		return sized(2<<(tag-0xde), d.object)
+	case tag == 0xde:
+		return sized(2, d.object)
 	default:
 		return nil, fmt.Errorf("the type %#02x has no place in this protocol", tag)
 	}
@@ -179,6 +180,9 @@ func (d *msgpack) float(tag byte) (any, error) {
 func floatNumber(f float64) (any, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("%v is no number of JSON", f)
+	}
+	if f == math.Trunc(f) && f >= math.MinInt32 && f <= math.MaxUint32 {
+		return nil, fmt.Errorf("the whole number %v is written as a float", f)
 	}
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return value.Number(strconv.FormatInt(int64(f), 10)), nil

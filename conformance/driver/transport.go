@@ -125,8 +125,8 @@ func clip(p []byte) string {
 	return fmt.Sprintf("%q… (%d bytes)", p[:most], len(p))
 }
 
-// transport makes the connection pool of one driver.
-func (e Endpoint) transport(http2 bool) *http.Transport {
+// Transport makes a connection pool of its own, for HTTP/1.1 or for HTTP/2.
+func (e Endpoint) Transport(http2 bool) *http.Transport {
 	t := &http.Transport{
 		DialContext:         e.Dial,
 		DisableCompression:  true,
@@ -147,7 +147,7 @@ func (e Endpoint) transport(http2 bool) *http.Transport {
 
 // client makes an HTTP client that follows no redirects and records.
 func (e Endpoint) client(http2 bool) (*http.Client, *recorder, *http.Transport) {
-	t := e.transport(http2)
+	t := e.Transport(http2)
 	rec := &recorder{next: t}
 	return &http.Client{
 		Transport: rec,

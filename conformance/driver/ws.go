@@ -21,7 +21,7 @@ const mostFrame = 64 << 20
 func (e Endpoint) DialWS(ctx context.Context, path string) (*websocket.Conn, error) {
 	url := "ws" + strings.TrimPrefix(e.URL, "http") + path
 	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{
-		HTTPClient:      &http.Client{Transport: e.transport(false)},
+		HTTPClient:      &http.Client{Transport: e.Transport(false)},
 		CompressionMode: websocket.CompressionDisabled,
 	})
 	if err != nil {

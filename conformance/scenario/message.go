@@ -110,9 +110,17 @@ func (p *parser) directive(m *Message, line int, text string, isReply bool) {
 		p.refuse(line, "no body of kind %q here", arg)
 	case word == "chunked" && !isReply && arg == "":
 		m.Chunked = true
-	case word == "binary" && !isReply && arg == "":
+	case word == "cut" && !isReply && arg == "":
+		m.Cut = true
+	case word == "declare" && !isReply:
+		n, err := strconv.ParseInt(arg, 10, 64)
+		if err != nil || n <= 0 {
+			p.refuse(line, "declare takes a length in bytes")
+		}
+		m.Declare = n
+	case word == "binary" && arg == "":
 		m.Binary = true
-	case word == "frame-text" && !isReply && arg == "":
+	case word == "frame-text" && arg == "":
 		m.Text = true
 	default:
 		p.refuse(line, "no directive :%s here", text)

@@ -270,6 +270,9 @@ func (p *parser) parseExpect(step *Step, sec section, outcome Outcome, arg strin
 		if outcome == OK {
 			p.refuse(sec.line, "a wire step is answered with reply or error")
 		}
+		if step.Message.Cut {
+			p.refuse(sec.line, "nothing answers a request that is cut")
+		}
 	default:
 		p.refuse(sec.line, "nothing answers %s", step.Kind)
 	}
@@ -374,6 +377,7 @@ func (p *parser) parseSaves(step *Step, sec section, arg string) {
 }
 
 func (p *parser) parseRepeat(step *Step, sec section, arg string) {
+	arg, step.AtOnce = strings.CutSuffix(arg, " at once")
 	k, err := strconv.Atoi(arg)
 	if err != nil || k < 2 || k > 100000 {
 		p.refuse(sec.line, "repeat takes a count of at least 2, not %q", arg)
@@ -384,6 +388,9 @@ func (p *parser) parseRepeat(step *Step, sec section, arg string) {
 	}
 	if strings.TrimSpace(sec.body) != "" {
 		p.refuse(sec.line, "repeat has no body")
+	}
+	if step.AtOnce && k > 64 {
+		p.refuse(sec.line, "at most 64 calls run at once")
 	}
 	step.Repeat = k
 }

@@ -15,9 +15,12 @@ func (p *parser) plan() {
 			p.planArguments(step)
 			fallthrough
 		case Wire:
-			if step.Expect == nil {
+			if step.Expect == nil && (step.Message == nil || !step.Message.Cut) {
 				p.refuse(step.Line, "step %d does not say what it expects", step.N)
 			}
+		}
+		if step.AtOnce && len(step.Saves) > 0 {
+			p.refuse(step.Saves[0].Line, "calls that run at once have no one answer to save from")
 		}
 		if len(step.Saves) > 0 && step.Expect == nil {
 			p.refuse(step.Saves[0].Line, "step %d has no answer to save from", step.N)

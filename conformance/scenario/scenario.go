@@ -43,7 +43,8 @@ type Step struct {
 	Protocol string   // of wire and open
 	Message  *Message // of wire and open
 	Advance  time.Duration
-	Repeat   int // how often a call runs; at least 1
+	Repeat   int  // how often a call runs; at least 1
+	AtOnce   bool // the repetitions run at the same time, each on a connection of its own
 	Expect   *Expect
 	Saves    []Save
 }
@@ -99,8 +100,10 @@ type Message struct {
 	Body    *value.Template // of every kind but json, none and empty
 	Pattern any             // of json
 	Chunked bool            // send without a declared length
-	Binary  bool            // send as a binary WebSocket frame
-	Text    bool            // send as a text WebSocket frame
+	Cut     bool            // declare more than is sent, then drop the connection; nothing answers
+	Declare int64           // declare so many bytes and wait for the answer before sending any
+	Binary  bool            // a binary WebSocket frame
+	Text    bool            // a text WebSocket frame
 }
 
 // Header is one header line of a Message.

@@ -313,3 +313,11 @@ func Uses(v any, fn func(name string)) {
 		}
 	}
 }
+
+// Literal is a template without holes.
+func Literal(s string) *Template {
+	if s == "" {
+		return &Template{}
+	}
+	return &Template{source: s, parts: []part{{literal: s}}}
+}

@@ -91,7 +91,7 @@ func TestMatch(t *testing.T) {
 		{`"$cursor"`, `null`, `want $cursor`},
 		{`"${g1}"`, `7`, ``},
 		{`"${g1}"`, `"7"`, `want 7, got "7"`},
-		{`"/root/${dir}/c"`, `"/root/a/b/c"`, ``},
+		{`"/agents/${dir}/c"`, `"/agents/a/b/c"`, ``},
 		{`"n${g1}"`, `"n7"`, ``},
 		{`"${sha256:}"`, `"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"`, ``},
 		{`"${base64:${dir}}"`, `"YS9i"`, ``},
