@@ -2877,6 +2877,9 @@ type WorkbenchStatResultSection string
 // WorkbenchStatResultStatus defines model for WorkbenchStatResult.Status.
 type WorkbenchStatResultStatus string
 
+// ContentDigest defines model for ContentDigest.
+type ContentDigest = string
+
 // FilePath defines model for FilePath.
 type FilePath = string
 
@@ -2957,7 +2960,7 @@ type WorkbenchGetFileParams struct {
 	// IfNoneMatch Generation the caller holds; 304 when it is still current.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 
-	// Range One byte range.
+	// Range Bytes to send: one range, or up to sixteen that do not overlap. Overlapping or malformed ranges get the whole file.
 	Range *Range `json:"Range,omitempty"`
 
 	// IfRange Honour Range only when the file is still at this generation.
@@ -2971,21 +2974,18 @@ type WorkbenchHeadFileParams struct {
 
 	// IfNoneMatch Generation the caller holds; 304 when it is still current.
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
-
-	// Range One byte range.
-	Range *Range `json:"Range,omitempty"`
-
-	// IfRange Honour Range only when the file is still at this generation.
-	IfRange *IfRange `json:"If-Range,omitempty"`
 }
 
 // WorkbenchStoreFileParams defines parameters for WorkbenchStoreFile.
 type WorkbenchStoreFileParams struct {
-	// IfMatch Replace exactly this generation. One strong tag.
+	// IfMatch Replace only while the file is at this generation, or at one of the listed; * means whichever is there. A missing file is 412: this never creates.
 	IfMatch *PutIfMatch `json:"If-Match,omitempty"`
 
 	// IfNoneMatch Only * is understood: create only, which is the default.
 	IfNoneMatch *PutIfNoneMatch `json:"If-None-Match,omitempty"`
+
+	// ContentDigest SHA-256 of the body, as RFC 9530 spells it; a body with another digest is refused and nothing is stored. Repr-Digest is understood alike.
+	ContentDigest *ContentDigest `json:"Content-Digest,omitempty"`
 }
 
 // WorkbenchAggregateJSONRequestBody defines body for WorkbenchAggregate for application/json ContentType.
@@ -4141,44 +4141,6 @@ func (siw *ServerInterfaceWrapper) WorkbenchHeadFile(w http.ResponseWriter, r *h
 
 	}
 
-	// ------------- Optional header parameter "Range" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("Range")]; found {
-		var Range Range
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Range", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "Range", valueList[0], &Range, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Range", Err: err})
-			return
-		}
-
-		params.Range = &Range
-
-	}
-
-	// ------------- Optional header parameter "If-Range" -------------
-	if valueList, found := headers[http.CanonicalHeaderKey("If-Range")]; found {
-		var IfRange IfRange
-		n := len(valueList)
-		if n != 1 {
-			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Range", Count: n})
-			return
-		}
-
-		err = runtime.BindStyledParameterWithOptions("simple", "If-Range", valueList[0], &IfRange, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
-		if err != nil {
-			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Range", Err: err})
-			return
-		}
-
-		params.IfRange = &IfRange
-
-	}
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.WorkbenchHeadFile(w, r, id, section, path, params)
 	}))
@@ -4263,6 +4225,25 @@ func (siw *ServerInterfaceWrapper) WorkbenchStoreFile(w http.ResponseWriter, r *
 		}
 
 		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
+	// ------------- Optional header parameter "Content-Digest" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Content-Digest")]; found {
+		var ContentDigest ContentDigest
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Content-Digest", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Content-Digest", valueList[0], &ContentDigest, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Content-Digest", Err: err})
+			return
+		}
+
+		params.ContentDigest = &ContentDigest
 
 	}
 
