@@ -120,9 +120,10 @@ func (o *HTTPOperation) Response(d *schema.Document) (*schema.Type, error) {
 
 // HTTPOperation finds the OpenAPI operation that a row names.
 func (c *Catalogue) HTTPOperation(o *Operation) (*HTTPOperation, *schema.Document, error) {
-	d, err := c.Document("openapi/" + o.Area + ".yaml")
+	name := "openapi/" + o.Area + ".yaml"
+	d, err := c.Document(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s cannot be read: %s", name, unpath(err))
 	}
 	h := FindOperation(d, o.HTTP.OperationID)
 	if h == nil {

@@ -16,6 +16,9 @@ func HTTP(c *catalogue.Catalogue, out Files) error {
 	if err := copyTemplate("http", "bind/http", out); err != nil {
 		return err
 	}
+	// The reader of parameters goes along only when an operation has any.
+	reader := out["bind/http/params.go"]
+	delete(out, "bind/http/params.go")
 	types, err := collect(c)
 	if err != nil {
 		return err
@@ -78,8 +81,12 @@ func HTTP(c *catalogue.Catalogue, out Files) error {
 			f.P("func (s %sRoutes) %s(w http.ResponseWriter, r *http.Request%s) { s.serve(w, r, op.%sOp) }\n", area, method, sig, opName(o))
 		}
 	}
-	if err := paramReaders(f, c, types); err != nil {
+	any, err := paramReaders(f, c, types)
+	if err != nil {
 		return err
+	}
+	if any {
+		out["bind/http/params.go"] = reader
 	}
 	return out.Go("bind/http/routes.go", f)
 }
@@ -98,7 +105,7 @@ func httpType(t *schema.Type) string {
 }
 
 // paramReaders writes the readers of operations whose arguments are parameters.
-func paramReaders(f *gocode.File, c *catalogue.Catalogue, types *goTypes) error {
+func paramReaders(f *gocode.File, c *catalogue.Catalogue, types *goTypes) (any bool, err error) {
 	f.P("// Params reads the arguments of the operations that take them from path and query. The others read a JSON body, or\n// have no arguments.")
 	f.P("var Params = map[*op.Descriptor]func(r *http.Request) (op.Request, *op.Invalid){")
 	for _, o := range c.Operations {
@@ -107,18 +114,19 @@ func paramReaders(f *gocode.File, c *catalogue.Catalogue, types *goTypes) error 
 		}
 		oper, d, err := c.HTTPOperation(o)
 		if err != nil {
-			return err
+			return any, err
 		}
 		params, err := oper.Parameters(d)
 		if err != nil {
-			return err
+			return any, err
 		}
 		if len(params) == 0 {
 			continue
 		}
 		if schema.Get(oper.Node, "requestBody") != nil {
-			return fmt.Errorf("%s: parameters beside a JSON body have no lowering", o.ID)
+			return any, fmt.Errorf("%s: parameters beside a JSON body have no lowering", o.ID)
 		}
+		any = true
 		s := types.Request[o]
 		var inPath, inQuery []string
 		for _, p := range params {
@@ -144,7 +152,7 @@ func paramReaders(f *gocode.File, c *catalogue.Catalogue, types *goTypes) error 
 			case m.Type.Kind == schema.Bool:
 				reader = "boolean"
 			default:
-				return fmt.Errorf("%s: a parameter of type %s has no lowering", o.ID, m.Type.Kind)
+				return any, fmt.Errorf("%s: a parameter of type %s has no lowering", o.ID, m.Type.Kind)
 			}
 			if m.pointer() {
 				f.P("		v.%s = p.%s(%q)", m.Go, reader, p.Name)
@@ -155,5 +163,5 @@ func paramReaders(f *gocode.File, c *catalogue.Catalogue, types *goTypes) error 
 		f.P("		if p.inv != nil {\n			return nil, p.inv\n		}\n		if inv := v.Validate(); inv != nil {\n			return nil, inv\n		}\n		return v, nil\n	},")
 	}
 	f.P("}")
-	return nil
+	return any, nil
 }

@@ -14,7 +14,7 @@ func (k *checker) http() {
 	named := map[string]bool{} // document and operationId
 	var routes []route
 	for _, o := range k.cat.Operations {
-		if !o.HTTP.Served() {
+		if !o.HTTP.Served() || o.Area == "" {
 			continue
 		}
 		h, d, err := k.cat.HTTPOperation(o)
