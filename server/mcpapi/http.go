@@ -41,6 +41,7 @@ type Runtime struct {
 	stateless *sdk.StreamableHTTPHandler
 	stateful  *sdk.StreamableHTTPHandler // nil unless the profile asks for it
 	short     *shortPath                 // nil when it is switched off
+	draining  context.Context
 }
 
 // New makes a runtime, or refuses a profile that is not whole.
@@ -48,7 +49,7 @@ func New(p Profile, o Options) (*Runtime, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	rt := &Runtime{profile: p, tools: bindmcp.NewProfile(p.Tools), budget: o.Budget, limit: o.MaxMessageBytes, log: o.Logger,
+	rt := &Runtime{profile: p, tools: bindmcp.NewProfile(p.Tools), budget: o.Budget, limit: o.MaxMessageBytes, log: o.Logger, draining: o.Draining,
 		impl: &sdk.Implementation{Name: p.Name, Title: p.Title, Version: p.Version}}
 	if rt.budget == nil {
 		rt.budget = body.NewBudget(0)
@@ -58,6 +59,9 @@ func New(p Profile, o Options) (*Runtime, error) {
 	}
 	if rt.log == nil {
 		rt.log = slog.New(slog.DiscardHandler)
+	}
+	if rt.draining == nil {
+		rt.draining = context.Background()
 	}
 	server := rt.newServer(call.MCP)
 	get := func(*http.Request) *sdk.Server { return server }
@@ -110,8 +114,13 @@ func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if ids := w.Header()["X-Request-Id"]; len(ids) > 0 {
 		r = r.WithContext(call.WithRequestID(r.Context(), ids[0]))
 	}
+	if endless(w, &m) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(rt.draining, cancel)()
+		r = r.WithContext(ctx)
+	}
 	r.Body = io.NopCloser(bytes.NewReader(data))
-	patient(w, &m)
 	rt.sdkFor(r, &m).ServeHTTP(w, r)
 }
 
@@ -126,13 +135,15 @@ func (rt *Runtime) sdkFor(r *http.Request, m *message) http.Handler {
 	return rt.stateless
 }
 
-// patient lifts the write deadline of an answer that is a stream without an end.
-func patient(w http.ResponseWriter, m *message) {
-	if string(m.method) == "subscriptions/listen" {
-		rc := http.NewResponseController(w)
-		_ = rc.SetWriteDeadline(time.Time{}) // connections in memory may have none
-		_ = rc.SetReadDeadline(time.Time{})
+// endless recognises a request whose answer is a stream without an end of its own, and lifts its deadlines.
+func endless(w http.ResponseWriter, m *message) bool {
+	if string(m.method) != "subscriptions/listen" {
+		return false
 	}
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Time{}) // connections in memory may have none
+	_ = rc.SetReadDeadline(time.Time{})
+	return true
 }
 
 // jsonContent and acceptsBoth are the cheap half of what the SDK demands of headers: a request that fails them goes to
@@ -163,6 +174,9 @@ func acceptsBoth(r *http.Request) bool {
 	}
 	return json && stream
 }
+
+// Fail answers a request that was refused before its message was read.
+func Fail(w http.ResponseWriter, err error) { refuseBody(w, err) }
 
 // refuseBody says that a body could not be read. There is no message yet, and so no id.
 func refuseBody(w http.ResponseWriter, err error) {

@@ -53,8 +53,10 @@ type Options struct {
 	Budget *body.Budget
 	// MaxMessageBytes bounds one message; 0 means op.LimitMaxCallBodyBytes.
 	MaxMessageBytes int64
-	// Logger gets what the SDK reports. nil means none.
+	// Logger gets what the runtime reports. nil means none.
 	Logger *slog.Logger
+	// Draining ends when the server stops; streams without an end of their own end then. nil means never.
+	Draining context.Context
 }
 
 // Workbench is the profile of the Workbench contract: exactly its 18 tools.
