@@ -60,12 +60,12 @@ func WS(c *catalogue.Catalogue, a *catalogue.Async, out Files) error {
 	}
 	t.P("	}\n	return nil\n}\n")
 	t.P("// plainOf reads a frame that is no call, by its command or its type.\nfunc plainOf(command, kind []byte, b []byte) (Frame, *op.Invalid, bool) {")
-	t.Import(Module + "/gen/ws")
 	for _, tag := range []string{"command", "type"} {
 		v := map[string]string{"command": "command", "type": "kind"}[tag]
 		t.P("	switch string(%s) {", v)
 		for _, m := range a.Messages {
 			if m.FromClient && !commands[m] && m.Constant(tag) != "" {
+				t.Import(Module + "/gen/ws")
 				t.P("	case %s:\n		f, inv := ws.Decode%s(b)\n		return f, inv, true", strconv.Quote(m.Constant(tag)), gocode.Exported(m.Key))
 			}
 		}
