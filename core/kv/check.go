@@ -125,7 +125,12 @@ func (c *CheckView) View(root Root) *View {
 }
 
 // Release gives back what View took.
-func (c *CheckView) Release(v *View) { _ = v.it.Close() }
+func (c *CheckView) Release(v *View) {
+	_ = v.it.Close()
+	if v.bare != nil {
+		_ = v.bare.Close()
+	}
+}
 
 // Housekeeping returns the rows of [lower, upper) of a housekeeping space.
 func (c *CheckView) Housekeeping(lower, upper []byte) *Iter {
@@ -142,6 +147,40 @@ func (c *CheckView) Housekeeping(lower, upper []byte) *Iter {
 		return &Iter{err: err}
 	}
 	return newIter(it, newest, ScanOptions{})
+}
+
+// Versions calls fn with every version of every row in [lower, upper) of a
+// versioned space, in key order and newest first, deletions left out. The slices
+// are valid until fn returns.
+func (c *CheckView) Versions(lower, upper []byte, fn func(key []byte, rev Revision, value []byte)) error {
+	space, _, ok := keys.Of(lower)
+	if !ok || !space.Versioned {
+		return ErrForeignKey
+	}
+	if err := checkUpper(lower, upper); err != nil {
+		return err
+	}
+	low, up := boundsOf(lower, upper)
+	it, err := c.snapshot.NewIter(&pebble.IterOptions{LowerBound: low, UpperBound: up})
+	if err != nil {
+		return err
+	}
+	for valid := it.First(); valid; valid = it.Next() {
+		key, rev, ok := splitPhysical(it.Key())
+		if !ok {
+			err = keys.ErrMalformed
+			break
+		}
+		stored, valueErr := it.ValueAndErr()
+		value, deleted, splitErr := splitValue(stored)
+		if err = errors.Join(valueErr, splitErr); err != nil {
+			break
+		}
+		if !deleted {
+			fn(key, rev, value)
+		}
+	}
+	return errors.Join(err, it.Error(), it.Close())
 }
 
 // Check reads the whole store and verifies the numbered invariants of this

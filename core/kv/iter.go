@@ -64,7 +64,9 @@ func (v *View) Scan(lower, upper []byte, o ScanOptions) *Iter {
 		return &Iter{}
 	}
 	opts := v.opts
-	if opts.PointKeyFilters != nil {
+	if !keys.Lookup(lower[0]).Versioned {
+		opts.PointKeyFilters = nil
+	} else if opts.PointKeyFilters != nil {
 		// A filter is used by one iterator.
 		opts.PointKeyFilters = append(make([]pebble.BlockPropertyFilter, 0, 2), revisionFilter(v.rev))
 	}

@@ -261,6 +261,9 @@ func (s *Store) dropTurn(ctx context.Context, st *rootState, rows []queued, forg
 			return 0, r, err
 		}
 	}
+	if err := d.sealHooks(); err != nil {
+		return 0, r, err
+	}
 	// Nobody waits for these deletions: a crash that loses them loses them with
 	// the deletions of their queue rows, and they are done again.
 	s.counters.bytes.Add(uint64(d.batch.Len()))
@@ -281,16 +284,19 @@ func (s *Store) dropTurn(ctx context.Context, st *rootState, rows []queued, forg
 
 // dropper is one turn of the reaper.
 type dropper struct {
-	store  *Store
-	root   *rootState
-	batch  *pebble.Batch
-	it     *pebble.Iterator
-	gone   map[string]struct{} // physical keys of versions dropped in this turn
+	store *Store
+	root  *rootState
+	batch *pebble.Batch
+	it    *pebble.Iterator
+	gone  map[string]struct{} // physical keys of versions dropped in this turn
+	// tx is what hooks write into; nil until one is called.
+	tx     *Tx
 	result ReapResult
 	buf    []byte
 }
 
 func (d *dropper) close() error {
+	d.closeHooks()
 	err := d.batch.Close()
 	if d.it != nil {
 		err = errors.Join(err, d.it.Close())
@@ -331,6 +337,9 @@ func (d *dropper) row(q *queued) error {
 }
 
 func (d *dropper) drop(q *queued) error {
+	if err := d.reapHook(q); err != nil {
+		return err
+	}
 	d.buf = appendVersioned(d.buf[:0], q.row.Key, Revision(q.row.Revision))
 	d.gone[string(d.buf)] = struct{}{}
 	d.root.reaped.include(q.row.Key)
@@ -344,14 +353,17 @@ func (d *dropper) move(q *queued, keeper HoldID) error {
 	return errors.Join(d.batch.Set(key, record.AppendVictim(nil, q.row), nil), d.batch.Delete(q.key, nil))
 }
 
+func (d *dropper) open() (err error) {
+	if d.it == nil {
+		d.it, err = d.store.db.NewIter(&pebble.IterOptions{})
+	}
+	return err
+}
+
 // olderThan finds the next older version of a key that this turn leaves alone.
 func (d *dropper) olderThan(key []byte, rev Revision) (Revision, bool, error) {
-	if d.it == nil {
-		it, err := d.store.db.NewIter(&pebble.IterOptions{})
-		if err != nil {
-			return 0, false, err
-		}
-		d.it = it
+	if err := d.open(); err != nil {
+		return 0, false, err
 	}
 	d.buf = appendVersioned(d.buf[:0], key, rev-1)
 	for valid := rev > 1 && d.it.SeekPrefixGE(d.buf); valid; valid = d.it.Next() {

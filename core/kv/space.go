@@ -124,6 +124,23 @@ func (d *diskSpace) fill(s *Store) error {
 	return nil
 }
 
+// CheckSpace returns RESOURCE_EXHAUSTED when the disk has less than the floor
+// free. It is for those who write files of their own beside the store, and may
+// be called from anywhere but a turn.
+func (s *Store) CheckSpace() error {
+	if s.opts.FreeSpaceFloorBytes == 0 {
+		return nil
+	}
+	free, ok, err := s.freeBytes()
+	if err != nil || !ok {
+		return err
+	}
+	if s.space.low.Load() || free < s.opts.FreeSpaceFloorBytes {
+		return fault.New(op.ReasonResourceExhausted, "")
+	}
+	return nil
+}
+
 // freeBytes returns what the disk has free, and false when the file system
 // cannot say.
 func (s *Store) freeBytes() (free int64, ok bool, err error) {

@@ -62,6 +62,8 @@ type rootState struct {
 	headAt int64
 	// holdSerial is the last hold id minted.
 	holdSerial uint64
+	views      viewEpochs
+
 	// holdMu protects holds, which turns write and Views read.
 	holdMu sync.RWMutex
 	holds  holdTable
@@ -116,6 +118,10 @@ type Store struct {
 	// reapMu admits one run of the reaper at a time; it protects reapFrom and
 	// reaped of every root.
 	reapMu sync.Mutex
+
+	// hooks are registered before the first Update, and only read afterwards.
+	hooks  [256]*Hooks
+	hooked bool
 
 	checksMu sync.Mutex
 	checks   []registeredCheck

@@ -99,6 +99,9 @@ func (s *Store) turn(ctx context.Context, c class, tx *Tx, fn func(tx *Tx) error
 
 // commitTx applies what a Tx wrote, in its turn.
 func (s *Store) commitTx(tx *Tx, seen commit) (commit, error) {
+	if err := tx.runWriteHooks(); err != nil {
+		return seen, err
+	}
 	b, err := tx.seal()
 	if err != nil {
 		return seen, err

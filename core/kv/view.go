@@ -26,8 +26,12 @@ type View struct {
 	// comes from one state of the store.
 	it   *pebble.Iterator
 	opts pebble.IterOptions
-	mem  arena
-	buf  []byte
+	// bare reads immutable rows: it leaves out the filter of revisions, which
+	// would hide them. nil until one is read.
+	bare  *pebble.Iterator
+	epoch uint64
+	mem   arena
+	buf   []byte
 	// filters has room for the one that Pebble may add.
 	filters [2]pebble.BlockPropertyFilter
 }
@@ -122,6 +126,7 @@ func (s *Store) enterView(ctx context.Context) error {
 func (s *Store) openView(st *rootState, rev Revision, filter bool) (*View, error) {
 	v := viewPool.Get().(*View)
 	v.store, v.root, v.rev = s, st, rev
+	v.epoch = st.views.enter()
 	v.opts = pebble.IterOptions{}
 	if filter {
 		v.filters[0] = revisionFilter(rev)
@@ -129,6 +134,7 @@ func (s *Store) openView(st *rootState, rev Revision, filter bool) (*View, error
 	}
 	var err error
 	if v.it, err = s.db.NewIter(&v.opts); err != nil {
+		st.views.leave(v.epoch)
 		v.recycle()
 		return nil, err
 	}
@@ -137,6 +143,10 @@ func (s *Store) openView(st *rootState, rev Revision, filter bool) (*View, error
 
 func (v *View) close() {
 	_ = v.it.Close()
+	if v.bare != nil {
+		_ = v.bare.Close()
+	}
+	v.root.views.leave(v.epoch)
 	v.recycle()
 }
 
@@ -157,7 +167,7 @@ func (v *View) check(key []byte) error {
 	switch {
 	case !ok || root != v.root.id && root != keys.StoreRoot:
 		return ErrForeignKey
-	case !space.Versioned:
+	case !space.Versioned && !space.Immutable:
 		return ErrHousekeeping
 	case root != v.root.id:
 		return ErrForeignKey
@@ -176,6 +186,9 @@ func (v *View) Get(key []byte) (Value, bool, error) {
 	if v.rev == 0 {
 		return Value{}, false, nil
 	}
+	if !keys.Lookup(key[0]).Versioned {
+		return v.getBare(key)
+	}
 	v.buf = appendVersioned(v.buf[:0], key, v.rev)
 	if !v.it.SeekPrefixGE(v.buf) {
 		return Value{}, false, v.it.Error()
@@ -193,6 +206,26 @@ func (v *View) Get(key []byte) (Value, bool, error) {
 		return Value{}, false, err
 	}
 	return Value{Bytes: v.mem.copy(value), Rev: rev}, true, nil
+}
+
+// getBare reads an immutable row.
+func (v *View) getBare(key []byte) (Value, bool, error) {
+	if v.bare == nil {
+		it, err := v.it.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{}})
+		if err != nil {
+			return Value{}, false, err
+		}
+		v.bare = it
+	}
+	v.buf = appendBare(v.buf[:0], key)
+	if !v.bare.SeekPrefixGE(v.buf) {
+		return Value{}, false, v.bare.Error()
+	}
+	value, err := v.bare.ValueAndErr()
+	if err != nil {
+		return Value{}, false, err
+	}
+	return Value{Bytes: v.mem.copy(value)}, true, nil
 }
 
 // Reader is what a View and a Tx have in common. Code that only reads takes it,

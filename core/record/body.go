@@ -318,33 +318,24 @@ func DecodeStaging(value []byte) (Staging, error) {
 	return s, nil
 }
 
-// Loose is a row of the queues of loose lists and loose files.
-type Loose struct {
-	// Revision is that of the update that dropped the last reference.
-	Revision uint64
-}
+// Loose is a row of the queues of loose lists and loose files: its key says
+// everything.
+type Loose struct{}
 
 // AppendLooseList appends the encoding of l.
-func AppendLooseList(dst []byte, l Loose) []byte {
-	return AppendUint(append(dst, looseListVersion), l.Revision)
-}
+func AppendLooseList(dst []byte, _ Loose) []byte { return append(dst, looseListVersion) }
 
 // DecodeLooseList reads what AppendLooseList wrote.
-func DecodeLooseList(value []byte) (Loose, error) { return decodeLoose(value, looseListVersion) }
-
-// AppendLooseFile appends the encoding of l.
-func AppendLooseFile(dst []byte, l Loose) []byte {
-	return AppendUint(append(dst, looseFileVersion), l.Revision)
+func DecodeLooseList(value []byte) (Loose, error) {
+	_, r := NewReader(value, looseListVersion)
+	return Loose{}, r.Done()
 }
 
-// DecodeLooseFile reads what AppendLooseFile wrote.
-func DecodeLooseFile(value []byte) (Loose, error) { return decodeLoose(value, looseFileVersion) }
+// AppendLooseFile appends the encoding of l.
+func AppendLooseFile(dst []byte, _ Loose) []byte { return append(dst, looseFileVersion) }
 
-func decodeLoose(value []byte, newest byte) (Loose, error) {
-	_, r := NewReader(value, newest)
-	l := Loose{Revision: r.Uint()}
-	if err := r.Done(); err != nil {
-		return Loose{}, err
-	}
-	return l, nil
+// DecodeLooseFile reads what AppendLooseFile wrote.
+func DecodeLooseFile(value []byte) (Loose, error) {
+	_, r := NewReader(value, looseFileVersion)
+	return Loose{}, r.Done()
 }

@@ -1,0 +1,24 @@
+package kvtest
+
+import (
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/sawhorse-dev/sawhorse/core/kv"
+)
+
+// FileOp is one operation on a file or a directory.
+type FileOp struct {
+	// Path is what it works on.
+	Path string
+	// Write says that it changes something, or makes a change durable.
+	Write bool
+}
+
+// Intercept returns fs with before called ahead of every operation, from
+// whichever goroutine it comes. When before returns an error, the operation is
+// not done and fails with it.
+func Intercept(fs kv.FS, before func(FileOp) error) kv.FS {
+	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		return before(FileOp{Path: op.Path, Write: op.Kind.ReadOrWrite() == errorfs.OpIsWrite})
+	}))
+}
