@@ -106,7 +106,7 @@ func (g *goTypes) fill(s *goStruct, pre [2]string, depth int) error {
 			}
 			gf.Elem = e
 		case schema.Union:
-			return fmt.Errorf("%s.%s: a union has no lowering yet", s.Name, f.Name)
+			return fmt.Errorf("%s.%s: a union of objects has no lowering", s.Name, f.Name)
 		}
 		s.fields = append(s.fields, gf)
 	}

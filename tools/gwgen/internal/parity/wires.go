@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/catalogue"
@@ -30,6 +31,7 @@ func (k *checker) http() {
 		if want := k.pathOf(h, d); want != o.HTTP.Path {
 			k.problems.Add(problem.Differs, source, "(%s) the path is %s, in the catalogue %s", o.ID, want, o.HTTP.Path)
 		}
+		k.statuses(o, h, source)
 		routes = append(routes, route{o, strings.Split(strings.Trim(o.HTTP.Path, "/"), "/")})
 		if o.Stream() || o.Request == nil || o.Response == nil || strings.HasPrefix(o.Native, d.Name+"#") {
 			continue
@@ -59,6 +61,46 @@ func (k *checker) http() {
 		}
 	}
 	k.overlaps(routes)
+	k.envelopes()
+}
+
+// statuses demands that the document describes the answer of every refusal that an operation lists.
+func (k *checker) statuses(o *catalogue.Operation, h *catalogue.HTTPOperation, source string) {
+	responses := schema.Get(h.Node, "responses")
+	for _, name := range o.Reasons {
+		for _, r := range k.cat.Reasons {
+			if r.Name == name && schema.Get(responses, strconv.Itoa(r.HTTP)) == nil {
+				k.problems.Add(problem.Differs, source, "(%s) describes no answer %d, which %s gives", o.ID, r.HTTP, name)
+			}
+		}
+	}
+}
+
+// envelopes compares an area's error envelope where both its results and its OpenAPI document describe one.
+func (k *checker) envelopes() {
+	for _, area := range catalogue.Areas {
+		results, api := k.cat.Documents[area+"/results.schema.json"], k.cat.Documents["openapi/"+area+".yaml"]
+		if results == nil || api == nil {
+			continue
+		}
+		name := strings.ToUpper(area[:1]) + area[1:] + "Error"
+		native, other := schema.Get(results.Root, "$defs", "error"), schema.Get(api.Root, "components", "schemas", name)
+		if native == nil || other == nil {
+			k.problems.Add(problem.NamesNothing, api.Name+"#"+name, "the error envelope is not described both here and in %s", results.Name)
+			continue
+		}
+		want, err := results.Type(native)
+		if err != nil {
+			k.problems.Add(problem.Syntax, results.Name+"#error", "%v", err)
+			continue
+		}
+		have, err := api.Type(other)
+		if err != nil {
+			k.problems.Add(problem.Syntax, api.Name+"#"+name, "%v", err)
+			continue
+		}
+		k.same(&catalogue.Operation{ID: area + " errors"}, "http", api.Name+"#"+name, "$", want, have)
+	}
 }
 
 // pathOf is the document's path with its multi-segment parameter marked.
