@@ -137,7 +137,7 @@ func (rt *Runtime) sdkFor(r *http.Request, m *message) http.Handler {
 
 // endless recognises a request whose answer is a stream without an end of its own, and lifts its deadlines.
 func endless(w http.ResponseWriter, m *message) bool {
-	if string(m.method) != "subscriptions/listen" {
+	if string(m.method) != methodListen {
 		return false
 	}
 	rc := http.NewResponseController(w)

@@ -54,6 +54,7 @@ type scanError struct {
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
+	codeMethodNotFound = -32601
 	codeInvalidParams  = -32602
 )
 

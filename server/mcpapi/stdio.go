@@ -1,0 +1,386 @@
+package mcpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sawhorse-dev/sawhorse/server/call"
+)
+
+// queueSize is how many calls may wait on stdio before reading waits for them.
+const queueSize = 64
+
+// ServeStdio serves one client over newline-delimited JSON-RPC until in ends or ctx does. Calls are carried out one
+// after the other, in their order (invariant 5); everything else is the SDK's and may overtake them. A client need not
+// initialize before it calls. It returns nil after the end of in, when all that was asked has been answered.
+//
+// When ctx ends first, the call in progress is answered, and a read of in may stay blocked in a goroutine: the process
+// is about to end.
+func (rt *Runtime) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	s := &stdio{rt: rt, out: bufio.NewWriter(out), queue: make(chan *job, queueSize), pending: map[string]*job{}, awaited: map[jsonrpc.ID]struct{}{},
+		toSDK: make(chan jsonrpc.Message, queueSize), gone: make(chan struct{})}
+	if rt.short == nil {
+		short, err := newShortPath(rt)
+		if err != nil {
+			return err
+		}
+		s.short = short
+	} else {
+		s.short = rt.short
+	}
+	// The session's context outlives ctx: what was begun is answered.
+	session, err := rt.newServer(call.MCPStdio).Connect(context.WithoutCancel(ctx), s, nil)
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	var worker sync.WaitGroup
+	worker.Go(func() {
+		for j := range s.queue {
+			s.run(j)
+		}
+	})
+	read := make(chan error, 1)
+	go func() { read <- s.read(in) }()
+	select {
+	case err = <-read:
+	case <-ctx.Done():
+		s.stop()
+	}
+	s.finish()
+	worker.Wait()
+	s.atSDK.Wait()
+	close(s.toSDK)
+	_ = session.Wait() // ends because there is nothing left to read
+	return err
+}
+
+// stdio is one conversation. It is the SDK's transport and connection for what it does not answer itself.
+type stdio struct {
+	rt    *Runtime
+	short *shortPath
+
+	outMu sync.Mutex
+	out   *bufio.Writer
+
+	mu       sync.Mutex
+	queue    chan *job
+	pending  map[string]*job // by id, as written
+	stopped  bool            // nothing more is queued
+	finished bool            // queue is closed
+	gone     chan struct{}   // closed when the SDK has closed the connection
+	goneOnce sync.Once
+	toSDK    chan jsonrpc.Message
+	atSDK    sync.WaitGroup // requests that the SDK still has to answer
+	awaited  map[jsonrpc.ID]struct{}
+}
+
+// job is one message that is answered here.
+type job struct {
+	m      message
+	data   []byte // what m points into
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// read takes lines until the end of in.
+func (s *stdio) read(in io.Reader) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, tooLong, err := readLine(r, s.rt.limit)
+		if tooLong {
+			s.replyError([]byte("null"), codeInvalidRequest, "the message is larger than "+strconv.FormatInt(s.rt.limit, 10)+" bytes")
+		} else if line = bytes.TrimSpace(line); len(line) > 0 {
+			s.accept(line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("mcp: read: %w", err)
+		}
+	}
+}
+
+// readLine reads up to a newline. What is over the limit is passed over.
+func readLine(r *bufio.Reader, limit int64) (line []byte, tooLong bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if !tooLong {
+			line = append(line, part...)
+			if int64(len(line)) > limit {
+				line, tooLong = nil, true
+			}
+		}
+		if err != bufio.ErrBufferFull {
+			return line, tooLong, err
+		}
+	}
+}
+
+// accept sorts one message: here, to the SDK, or back with an error.
+func (s *stdio) accept(data []byte) {
+	m, serr := scan(data)
+	switch {
+	case serr != nil:
+		s.replyError(idOrNull(m.id), serr.code, serr.text)
+		return
+	case m.batch:
+		s.replyError([]byte("null"), codeInvalidRequest, "batches are not served; send one message a line")
+		return
+	}
+	switch string(m.method) {
+	case methodCall, methodList:
+		if s.ours(&m) {
+			s.enqueue(&m, data)
+			return
+		}
+	case "notifications/cancelled":
+		if s.cancelled(m, data) {
+			return
+		}
+	}
+	msg, err := jsonrpc.DecodeMessage(data)
+	if err != nil {
+		s.replyError(idOrNull(m.id), codeInvalidRequest, "the message is not a JSON-RPC request")
+		return
+	}
+	req, ok := msg.(*jsonrpc.Request)
+	counted := ok && req.IsCall() && req.Method != methodListen
+	if counted && !methods[req.Method] {
+		// The SDK would say the same, but only to clients that have initialized.
+		s.replyError(m.id, codeMethodNotFound, "there is no such method")
+		return
+	}
+	if counted {
+		s.await(req.ID)
+	}
+	select {
+	case s.toSDK <- msg:
+	case <-s.gone:
+		if counted {
+			s.answered(req.ID)
+		}
+	}
+}
+
+// await and answered count the requests that the SDK has to answer before the conversation may end.
+func (s *stdio) await(id jsonrpc.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, again := s.awaited[id]; !again {
+		s.awaited[id] = struct{}{}
+		s.atSDK.Add(1)
+	}
+}
+
+func (s *stdio) answered(id jsonrpc.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.awaited[id]; ok {
+		delete(s.awaited, id)
+		s.atSDK.Done()
+	}
+}
+
+// methods are the requests that MCP has for servers, over all revisions. A subscription is not among them: it is never
+// answered, and so is not waited for.
+var methods = map[string]bool{
+	"initialize": true, "ping": true, "server/discover": true, methodCall: true, methodList: true, "completion/complete": true,
+	"logging/setLevel": true, "prompts/get": true, "prompts/list": true, "resources/list": true, "resources/read": true,
+	"resources/subscribe": true, "resources/templates/list": true, "resources/unsubscribe": true,
+}
+
+const methodListen = "subscriptions/listen"
+
+func idOrNull(id []byte) []byte {
+	if id == nil {
+		return []byte("null")
+	}
+	return id
+}
+
+// ours reports whether a call or list is plain enough to be answered without the SDK.
+func (s *stdio) ours(m *message) bool {
+	p := &m.params
+	verdict := s.short.metas.judge(p.meta)
+	if m.odd || m.response || m.idKind == idOther || p.odd || p.hasCursor || !verdict.usable || verdict.version > version20260728 {
+		return false
+	}
+	if string(m.method) == methodList {
+		return true
+	}
+	if !p.hasName || p.name == nil {
+		// The refusal is ours as well, unless the name has to be unescaped.
+		return !p.hasName
+	}
+	tool := s.rt.toolFor(p.name)
+	if tool == nil {
+		return s.rt.profile.Pipeline != nil
+	}
+	return tool.Op != nil
+}
+
+func (s *stdio) enqueue(m *message, data []byte) {
+	j := &job{m: *m, data: data}
+	j.ctx, j.cancel = context.WithCancel(context.Background())
+	s.mu.Lock()
+	if s.stopped {
+		s.mu.Unlock()
+		j.cancel()
+		return
+	}
+	if m.idKind == idString || m.idKind == idInteger {
+		s.pending[string(m.id)] = j
+	}
+	s.mu.Unlock()
+	s.queue <- j
+}
+
+// cancelled ends a call of ours, which gets no answer then. It reports false for calls that are not ours.
+func (s *stdio) cancelled(m message, data []byte) bool {
+	var params struct {
+		Params struct {
+			RequestID json.RawMessage `json:"requestId"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(data, &params) != nil || m.idKind != idAbsent {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.pending[string(params.Params.RequestID)]
+	if j == nil {
+		return false
+	}
+	j.cancel()
+	return true
+}
+
+// run carries out one message of ours and answers it, unless it is a notification or has been cancelled.
+func (s *stdio) run(j *job) {
+	defer j.cancel()
+	defer func() {
+		s.mu.Lock()
+		if s.pending[string(j.m.id)] == j {
+			delete(s.pending, string(j.m.id))
+		}
+		s.mu.Unlock()
+	}()
+	if j.ctx.Err() != nil {
+		return
+	}
+	m, p := &j.m, &j.m.params
+	family := wireLegacy
+	if s.short.metas.judge(p.meta).version == version20260728 {
+		family = wireModern
+	}
+	var answer []byte
+	switch {
+	case string(m.method) == methodList:
+		answer = append(append([]byte(`{"jsonrpc":"2.0","id":`), m.id...), s.short.list[family]...)
+	case !p.hasName:
+		if m.idKind != idAbsent {
+			s.replyError(m.id, codeInvalidParams, "params of tools/call have a name, which is a string")
+		}
+		return
+	default:
+		var caller call.Caller
+		if s.rt.profile.Pipeline != nil {
+			caller = s.rt.profile.Pipeline.Via(call.MCPStdio, "")
+		}
+		a := s.rt.run(j.ctx, caller, s.rt.toolFor(p.name), p.name, p.args, nil)
+		answer = s.short.append(nil, m.id, a, family)
+	}
+	if m.idKind == idAbsent || j.ctx.Err() != nil {
+		return
+	}
+	s.reply(answer)
+}
+
+func (s *stdio) replyError(id []byte, code int, text string) {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		quoted = []byte(`""`)
+	}
+	s.reply(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, code, quoted))
+}
+
+// reply writes one line. An error of the writer is the client's end, which the reader will notice.
+func (s *stdio) reply(data []byte) {
+	s.outMu.Lock()
+	defer s.outMu.Unlock()
+	_, _ = s.out.Write(data)
+	_ = s.out.WriteByte('\n')
+	_ = s.out.Flush()
+}
+
+// stop drops what has not begun.
+func (s *stdio) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	for len(s.queue) > 0 {
+		j := <-s.queue
+		j.cancel()
+	}
+}
+
+// finish lets the worker come to its end.
+func (s *stdio) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	if !s.finished {
+		s.finished = true
+		close(s.queue)
+	}
+}
+
+// Connect implements sdk.Transport.
+func (s *stdio) Connect(context.Context) (sdk.Connection, error) { return s, nil }
+
+// Read implements sdk.Connection.
+func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case m, ok := <-s.toSDK:
+		if !ok {
+			return nil, io.EOF
+		}
+		return m, nil
+	case <-s.gone:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Write implements sdk.Connection.
+func (s *stdio) Write(_ context.Context, m jsonrpc.Message) error {
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	s.reply(data)
+	if r, ok := m.(*jsonrpc.Response); ok {
+		s.answered(r.ID)
+	}
+	return nil
+}
+
+// Close implements sdk.Connection.
+func (s *stdio) Close() error {
+	s.goneOnce.Do(func() { close(s.gone) })
+	return nil
+}
+
+// SessionID implements sdk.Connection.
+func (s *stdio) SessionID() string { return "" }
