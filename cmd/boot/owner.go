@@ -1,0 +1,134 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
+	"github.com/sawhorse-dev/sawhorse/core"
+	"github.com/sawhorse-dev/sawhorse/server"
+)
+
+// Config says how to open a data directory and how to serve it.
+type Config struct {
+	// Dir is the data directory.
+	Dir string
+	// WorkbenchRoot is the presentation root; "" means the stored one, or the default for a new directory.
+	WorkbenchRoot string
+	// Role is the command that opens: serve, mcp, workbench.
+	Role   string
+	Logger *slog.Logger
+	// AllowedHosts, MaxBodyBytes, DrainTimeout: see server.Options.
+	AllowedHosts []string
+	MaxBodyBytes int64
+	DrainTimeout time.Duration
+	// LifecycleDisabled switches the SDK lifecycle off.
+	LifecycleDisabled bool
+}
+
+// Node is an owned data directory with its server.
+type Node struct {
+	Server *server.Server
+	core   *core.Core
+	owner  *datadir.Owner
+	local  net.Listener // the owner's Unix socket
+	tele   *telemetry
+	log    *slog.Logger
+}
+
+// Own opens the data directory and builds its server, which nobody can reach before Publish. The error is
+// *datadir.HeldError when another process owns the directory.
+func Own(ctx context.Context, c Config) (n *Node, err error) {
+	owner, err := datadir.Acquire(c.Dir, c.Role, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	n = &Node{owner: owner, log: c.Logger}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+			n = nil
+		}
+	}()
+	build := ReadBuild()
+	if n.tele, err = newTelemetry(ctx, build.Version); err != nil {
+		return n, err
+	}
+	n.core, err = core.Open(ctx, core.Options{Dir: owner.Dir(), WorkbenchRoot: c.WorkbenchRoot, Logger: c.Logger, MaxBodyBytes: c.MaxBodyBytes,
+		Version: "sawhorse " + build.Version, Revision: Revision, LifecycleDisabled: c.LifecycleDisabled})
+	if err != nil {
+		return n, fmt.Errorf("open %s: %w", c.Dir, err)
+	}
+	if err = n.tele.observeStore(n.core); err != nil {
+		return n, err
+	}
+	n.Server, err = server.New(server.Options{API: n.core.API(), Principal: n.core.Principal(), Version: build.Version, Logger: c.Logger,
+		MeterProvider: n.tele.meters, TracerProvider: n.tele.traces, Metrics: n.tele.page, AllowedHosts: c.AllowedHosts,
+		MaxBodyBytes: c.MaxBodyBytes, DrainTimeout: c.DrainTimeout})
+	if err != nil {
+		return n, err
+	}
+	n.local, err = owner.Listen()
+	return n, err
+}
+
+// WorkbenchRoot is the presentation root of the directory.
+func (n *Node) WorkbenchRoot() string { return n.core.WorkbenchRoot() }
+
+// Check verifies the store.
+func (n *Node) Check(ctx context.Context) (core.Report, error) { return n.core.Check(ctx) }
+
+// Publish lets other processes find this one. url is empty unless TCP is served as well.
+func (n *Node) Publish(url string) error {
+	return n.owner.Publish(url, n.core.WorkbenchRoot(), ReadBuild().Version)
+}
+
+// Serve answers on the owner's socket and on the listeners given, until ctx ends; see server.Server.Serve.
+func (n *Node) Serve(ctx context.Context, listeners ...net.Listener) error {
+	// Newcomers are not sent here any longer once the end has begun.
+	stop := context.AfterFunc(ctx, func() {
+		if err := n.owner.Withdraw(); err != nil {
+			n.log.LogAttrs(ctx, slog.LevelWarn, "endpoint", slog.String("cause", err.Error()))
+		}
+	})
+	defer stop()
+	return n.Server.Serve(ctx, append(listeners, n.local)...)
+}
+
+// Close closes the store and gives the directory up, in this order (invariant 3).
+func (n *Node) Close() error {
+	var err error
+	if n.core != nil {
+		err = n.core.Close()
+	}
+	if n.tele != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if terr := n.tele.stop(ctx); terr != nil {
+			n.log.LogAttrs(ctx, slog.LevelWarn, "telemetry", slog.String("cause", terr.Error()))
+		}
+	}
+	return errors.Join(err, n.owner.Close())
+}
+
+// Listen opens the TCP address of serve. Addresses that other machines can reach need a flag, since the server asks
+// nobody for a password.
+func Listen(address string, nonlocal bool) (net.Listener, error) {
+	if !nonlocal && !server.LoopbackOnly(address) {
+		return nil, fmt.Errorf("--listen %s can be reached from other machines, and nobody is asked for a password; add --allow-nonlocal-bind if that is what you want", address)
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		var sys *os.SyscallError
+		if errors.As(err, &sys) {
+			return nil, fmt.Errorf("--listen %s: %w", address, sys.Err)
+		}
+		return nil, fmt.Errorf("--listen %s: %w", address, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,123 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
+	"github.com/sawhorse-dev/sawhorse/server/call"
+	"github.com/sawhorse-dev/sawhorse/server/mcpapi"
+	"github.com/sawhorse-dev/sawhorse/server/remote"
+)
+
+// Target is where the calls of a command go: into an owned directory, through its owner, or to a server by URL.
+type Target struct {
+	// Pipeline carries the calls.
+	Pipeline *call.Pipeline
+	// MCP speaks MCP over Pipeline.
+	MCP *mcpapi.Runtime
+	// close ends what was begun for the target.
+	close func() error
+}
+
+// Close lets go of the target.
+func (t *Target) Close() error { return t.close() }
+
+// The roles that a process may own a directory in.
+const (
+	RoleServe = "serve"
+	RoleMCP   = "mcp"
+	RoleCall  = "workbench"
+	RoleCheck = "check"
+)
+
+// arrival is how long a command waits for another process that is just opening the directory, or just closing it.
+const arrival = 10 * time.Second
+
+// Reach opens c.Dir, or works through the process that has it open. server is the URL of a server instead of a
+// directory; then c.Dir is not looked at.
+func Reach(ctx context.Context, c Config, server string) (*Target, error) {
+	if server != "" {
+		u, err := url.Parse(server)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			return nil, fmt.Errorf("--server %s is not a URL such as http://127.0.0.1:8080", server)
+		}
+		return through(remote.New(server, nil))
+	}
+	deadline := time.Now().Add(arrival)
+	for {
+		n, err := Own(ctx, c)
+		var held *datadir.HeldError
+		if err == nil {
+			return owned(c, n)
+		}
+		if !errors.As(err, &held) {
+			return nil, err
+		}
+		// The owner may not have published yet, or may be about to end, as the one-shot commands are: until it is one that
+		// stays and can be reached, this process has not become one of those that work through it (invariant 1).
+		if role := held.Holder.Role; role != RoleCall && role != RoleCheck {
+			conn, derr := datadir.Dial(ctx, c.Dir)
+			if derr == nil {
+				conn.Close()
+				return attached(c)
+			}
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("%w, which does not answer", held)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// attached works through the owner.
+func attached(c Config) (*Target, error) {
+	e, err := datadir.Read(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if want := strings.TrimRight(c.WorkbenchRoot, "/"); c.WorkbenchRoot != "" && want != e.WorkbenchRoot {
+		return nil, fmt.Errorf("--workbench-root %s: the data directory was made with %s", c.WorkbenchRoot, e.WorkbenchRoot)
+	}
+	return through(remote.New("http://localhost", func(ctx context.Context) (net.Conn, error) { return datadir.Dial(ctx, c.Dir) }))
+}
+
+func through(client *remote.Client) (*Target, error) {
+	p, err := call.New(call.Options{Invoke: client.Call})
+	if err != nil {
+		return nil, err
+	}
+	m, err := mcpapi.New(mcpapi.Workbench(p, ReadBuild().Version), mcpapi.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &Target{Pipeline: p, MCP: m, close: func() error { client.Close(); return nil }}, nil
+}
+
+// owned serves the directory to others while it is used here.
+func owned(c Config, n *Node) (*Target, error) {
+	if err := n.Publish(""); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- n.Serve(ctx) }()
+	return &Target{Pipeline: n.Server.Pipeline(), MCP: n.Server.MCP(), close: func() error {
+		cancel()
+		err := errors.Join(<-served, n.Close())
+		if err != nil {
+			c.Logger.LogAttrs(ctx, slog.LevelError, "close", slog.String("cause", err.Error()))
+		}
+		return err
+	}}, nil
+}

@@ -1,0 +1,147 @@
+package boot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sawhorse-dev/sawhorse/core"
+	"github.com/sawhorse-dev/sawhorse/server/call"
+)
+
+// telemetry is what observes the process.
+type telemetry struct {
+	meters metric.MeterProvider
+	traces trace.TracerProvider // nil unless the environment names a collector
+	page   http.Handler         // /metrics
+	stop   func(context.Context) error
+}
+
+// newTelemetry sets metrics up for scraping, and traces if the standard environment variables name a collector.
+func newTelemetry(ctx context.Context, version string) (*telemetry, error) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	exporter, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo())
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	what, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "sawhorse"), attribute.String("service.version", version)), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: %w", err)
+	}
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithResource(what))
+	t := &telemetry{meters: meters, page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), stop: meters.Shutdown}
+	if !tracingAsked(os.Getenv) {
+		return t, nil
+	}
+	spans, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	traces := sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans), sdktrace.WithResource(what))
+	t.traces = traces
+	t.stop = func(ctx context.Context) error {
+		if err := traces.Shutdown(ctx); err != nil {
+			return err
+		}
+		return meters.Shutdown(ctx)
+	}
+	return t, nil
+}
+
+// tracingAsked reads the standard variables: a collector is named, and neither the SDK nor its exporter is switched off.
+func tracingAsked(getenv func(string) string) bool {
+	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return false
+	}
+	return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+// observeStore adds the store's figures to the metrics.
+func (t *telemetry) observeStore(c *core.Core) error {
+	meter := t.meters.Meter(call.Scope)
+	type figure struct {
+		name, about string
+		counts      bool
+		read        func(core.Stats) int64
+	}
+	figures := []figure{
+		{"sawhorse.store.updates", "Updates that wrote something.", true, func(s core.Stats) int64 { return int64(s.KV.Updates) }},
+		{"sawhorse.store.updates_without_write", "Updates that were refused or changed nothing.", true, func(s core.Stats) int64 { return int64(s.KV.UpdatesWithoutWrite) }},
+		{"sawhorse.store.updates_turned_away", "Updates that found too many waiting.", true, func(s core.Stats) int64 { return int64(s.KV.UpdatesTurnedAway) }},
+		{"sawhorse.store.updates_no_space", "Updates that found too little disk.", true, func(s core.Stats) int64 { return int64(s.KV.UpdatesNoSpace) }},
+		{"sawhorse.store.views", "Views that were opened.", true, func(s core.Stats) int64 { return int64(s.KV.Views) }},
+		{"sawhorse.store.batch_bytes", "Bytes that went into the write-ahead log.", true, func(s core.Stats) int64 { return int64(s.KV.BatchBytes) }},
+		{"sawhorse.store.reaped", "Superseded versions that were dropped.", true, func(s core.Stats) int64 { return int64(s.KV.Reaped) }},
+		{"sawhorse.store.background_errors", "Background errors that were tried again.", true, func(s core.Stats) int64 { return int64(s.KV.BackgroundErrors) }},
+		{"sawhorse.store.slow_disk", "Slow disk operations.", true, func(s core.Stats) int64 { return int64(s.KV.SlowDisk) }},
+		{"sawhorse.store.write_stalls", "Times that writes had to wait for the store.", true, func(s core.Stats) int64 { return int64(s.KV.WriteStalls) }},
+		{"sawhorse.store.waiting", "Updates that wait for their turn.", false, func(s core.Stats) int64 { return int64(s.KV.Waiting) }},
+		{"sawhorse.store.disk_bytes", "Bytes that the store's files take.", false, func(s core.Stats) int64 { return int64(s.KV.DiskBytes) }},
+		{"sawhorse.store.read_amplification", "Places that a read may have to look at.", false, func(s core.Stats) int64 { return int64(s.KV.ReadAmp) }},
+		{"sawhorse.store.low_space", "1 while updates are refused because the disk is nearly full.", false, func(s core.Stats) int64 {
+			if s.KV.LowSpace {
+				return 1
+			}
+			return 0
+		}},
+	}
+	var instruments []metric.Observable
+	observe := map[int]metric.Int64Observable{}
+	for i, f := range figures {
+		var in metric.Int64Observable
+		var err error
+		if f.counts {
+			in, err = meter.Int64ObservableCounter(f.name, metric.WithDescription(f.about))
+		} else {
+			in, err = meter.Int64ObservableGauge(f.name, metric.WithDescription(f.about))
+		}
+		if err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+		instruments = append(instruments, in)
+		observe[i] = in
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		stats := c.Stats()
+		for i, f := range figures {
+			o.ObserveInt64(observe[i], f.read(stats))
+		}
+		return nil
+	}, instruments...)
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return nil
+}
+
+// NewLogger makes the process's logger, to standard error. level is debug, info, warn or error; format is text or json.
+func NewLogger(level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("log level %q is none of debug, info, warn, error", level)
+	}
+	o := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(os.Stderr, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(os.Stderr, o)), nil
+	}
+	return nil, fmt.Errorf("log format %q is neither text nor json", format)
+}

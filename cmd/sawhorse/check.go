@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sawhorse-dev/sawhorse/cmd/boot"
+)
+
+func newCheck(c *common) *cobra.Command {
+	var p place
+	cmd := &cobra.Command{
+		Use:   "check --data DIR",
+		Short: "Verify a data directory",
+		Long: `Check opens DIR and verifies every invariant of the store: checksums of all bodies, indexes against rows, references
+against files. It prints what it looked at, and ends with status 1 when something is wrong. Nothing is repaired.
+Nobody else may have DIR open.`,
+		Example: "  sawhorse check --data ./data",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := p.check(cmd); err != nil {
+				return err
+			}
+			n, err := boot.Own(cmd.Context(), boot.Config{Dir: p.dir, WorkbenchRoot: p.root, Role: boot.RoleCheck, Logger: c.log})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, n.Close()) }()
+			report, err := n.Check(cmd.Context())
+			if err != nil {
+				return err
+			}
+			out := cmd.OutOrStdout()
+			for _, name := range report.Checks {
+				fmt.Fprintln(out, "checked", name)
+			}
+			for _, problem := range report.Problems {
+				fmt.Fprintln(out, "problem", problem)
+			}
+			fmt.Fprintf(out, "%d rows, %d problems\n", report.Rows, len(report.Problems))
+			if len(report.Problems) > 0 {
+				return errNotClean
+			}
+			return nil
+		},
+	}
+	p.flags(cmd, false)
+	return cmd
+}
