@@ -11,13 +11,23 @@ import (
 type backgroundLoop struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	once   sync.Once
+	begun  sync.Once
+	ended  sync.Once
 }
 
 // reapEvery is how long the reaper rests; a shorter history window shortens it.
 const reapEvery = 10 * time.Second
 
+// start is called by every Update, so that the packages which register hooks when
+// they open have done so before anything is reaped. The first call has an effect,
+// unless the store was opened without a background.
 func (l *backgroundLoop) start(s *Store) {
+	if !s.opts.NoBackground {
+		l.begun.Do(func() { l.run(s) })
+	}
+}
+
+func (l *backgroundLoop) run(s *Store) {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.cancel, l.done = cancel, make(chan struct{})
 	pause := max(time.Second, min(reapEvery, s.opts.HistoryWindow/4))
@@ -40,10 +50,13 @@ func (l *backgroundLoop) start(s *Store) {
 	}()
 }
 
+// stop ends the background, and keeps an Update that is still inside the store
+// from starting it.
 func (l *backgroundLoop) stop() {
+	l.begun.Do(func() {})
 	if l.cancel == nil {
 		return
 	}
-	l.once.Do(l.cancel)
+	l.ended.Do(l.cancel)
 	<-l.done
 }

@@ -122,7 +122,7 @@ func TestEveryFileOperationMayFail(t *testing.T) {
 			if count.Add(1)-1 == n {
 				what := fmt.Sprintf("%v of %s", op.Kind, op.Path)
 				failed.Store(&what)
-				if op.Kind == errorfs.OpFileSync && op.Path == "data/kv" || r.late.Load() {
+				if op.Kind == errorfs.OpFileSync && (op.Path == "data/kv" || op.Path == "data/kv.new") || r.late.Load() {
 					// Pebble panics on whatever goroutine finds that its directory
 					// cannot be synced. And when an Open fails after its log was
 					// flushed, Pebble's collector of statistics may panic on what the

@@ -25,6 +25,8 @@ func (s *Store) Hook(space byte, h Hooks) {
 	if sp := keys.Lookup(space); sp == nil || !sp.Versioned || s.hooks[space] != nil {
 		panic(fmt.Sprintf("kv: hooks for space %#x, which has no versions or has hooks already", space))
 	}
+	s.reapMu.Lock()
+	defer s.reapMu.Unlock()
 	s.hooks[space] = &h
 	s.hooked = true
 }

@@ -19,8 +19,60 @@ const pebbleFormat = pebble.FormatValueSeparation
 
 func diskFS() FS { return vfs.Default }
 
-func (s *Store) openPebble() error {
+// Names under the data directory. Part of the store's format.
+const (
+	storeDir    = "kv"
+	storeDirNew = "kv.new"
+)
+
+// openPebble opens Dir/kv. One that is not there yet is made under another name
+// and moved into place when it is complete and synced: a power cut during the
+// first opening leaves no directory that does not open.
+func (s *Store) openPebble() (err error) {
 	s.cache = pebble.NewCache(s.opts.CacheBytes)
+	defer func() {
+		if err != nil {
+			s.cache.Unref()
+			err = fmt.Errorf("kv: opening the data directory: %w", err)
+		}
+	}()
+	dir := s.fs.PathJoin(s.opts.Dir, storeDir)
+	if _, err := s.fs.Stat(dir); oserror.IsNotExist(err) {
+		if err := s.makeStore(dir); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	s.db, err = pebble.Open(dir, s.pebbleOptions())
+	return err
+}
+
+func (s *Store) makeStore(dir string) error {
+	fresh := s.fs.PathJoin(s.opts.Dir, storeDirNew)
+	if err := s.fs.RemoveAll(fresh); err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	if err := makeDir(s.fs, fresh); err != nil {
+		return err
+	}
+	db, err := pebble.Open(fresh, s.pebbleOptions())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(mint(db, s.ids), db.Close()); err != nil {
+		return err
+	}
+	if err := syncDir(s.fs, fresh); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(fresh, dir); err != nil {
+		return err
+	}
+	return syncDir(s.fs, s.opts.Dir)
+}
+
+func (s *Store) pebbleOptions() *pebble.Options {
 	schema := cockroachkvs.KeySchema
 	o := &pebble.Options{
 		FS:                 s.fs,
@@ -46,18 +98,7 @@ func (s *Store) openPebble() error {
 	if s.opts.CacheBytes < 16<<20 {
 		o.MaxOpenFiles = 64
 	}
-	dir := s.fs.PathJoin(s.opts.Dir, "kv")
-	if err := makeDir(s.fs, dir); err != nil {
-		s.cache.Unref()
-		return fmt.Errorf("kv: making the data directory: %w", err)
-	}
-	db, err := pebble.Open(dir, o)
-	if err != nil {
-		s.cache.Unref()
-		return fmt.Errorf("kv: opening the data directory: %w", err)
-	}
-	s.db = db
-	return nil
+	return o
 }
 
 // makeDir makes a directory and those above it, so that a power cut right after
@@ -80,15 +121,19 @@ func makeDir(fs FS, dir string) error {
 		return err
 	}
 	for _, d := range above {
-		f, err := fs.OpenDir(d)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		if err := syncDir(fs, d); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func syncDir(fs FS, dir string) error {
+	f, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // pebbleLogger sends what Pebble says to the store's log. A fatal error of

@@ -155,9 +155,6 @@ func Open(o Options) (*Store, error) {
 	if err := s.space.open(s); err != nil {
 		return nil, errors.Join(err, s.shut())
 	}
-	if !o.NoBackground {
-		s.background.start(s)
-	}
 	return s, nil
 }
 
@@ -199,11 +196,7 @@ func (s *Store) load() error {
 	if err != nil {
 		return err
 	}
-	if !ok {
-		if err := s.mint(); err != nil {
-			return err
-		}
-	} else if len(format) != 1 || format[0] != formatVersion {
+	if !ok || len(format) != 1 || format[0] != formatVersion {
 		return fmt.Errorf("%w (%x, this program knows %d)", ErrFormat, format, formatVersion)
 	}
 	for name, id := range map[string]*[16]byte{metaInstallation: &s.installation, metaTenant: &s.tenant} {
@@ -223,8 +216,8 @@ func (s *Store) load() error {
 }
 
 // mint writes what a data directory has from its first moment on.
-func (s *Store) mint() error {
-	b := s.db.NewBatch()
+func mint(db *pebble.DB, ids io.Reader) error {
+	b := db.NewBatch()
 	defer func() { _ = b.Close() }()
 	facts := []struct {
 		name string
@@ -232,7 +225,7 @@ func (s *Store) mint() error {
 	}{{metaFormat, []byte{formatVersion}}, {metaInstallation, nil}, {metaTenant, nil}}
 	for _, f := range facts {
 		if f.fact == nil {
-			id, err := newUUID(s.ids)
+			id, err := newUUID(ids)
 			if err != nil {
 				return err
 			}

@@ -49,6 +49,7 @@ func (s *Store) update(ctx context.Context, root Root, c class, fn func(tx *Tx) 
 		return err
 	}
 	defer s.leave()
+	s.background.start(s)
 	tx := newTx(s, root.state)
 	own, err := s.turn(ctx, c, tx, fn)
 	// From here on the turn is another's; only the sync is still awaited.
