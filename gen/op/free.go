@@ -84,41 +84,54 @@ func (s *scanner) skipArray() {
 // manyNames is where duplicate detection moves from comparing to hashing.
 const manyNames = 16
 
+// names are the member names of one object that no generated code knows.
+type names struct {
+	list  [][]byte
+	table map[string]struct{}
+}
+
+// again says whether the name was there before, and remembers it.
+func (n *names) again(name []byte) bool {
+	if n.table != nil {
+		_, again := n.table[string(name)]
+		n.table[string(name)] = struct{}{}
+		return again
+	}
+	if slices.ContainsFunc(n.list, func(have []byte) bool { return bytes.Equal(have, name) }) {
+		return true
+	}
+	n.list = append(n.list, bytes.Clone(name))
+	if len(n.list) > manyNames {
+		n.table = make(map[string]struct{}, 2*manyNames)
+		for _, have := range n.list {
+			n.table[string(have)] = struct{}{}
+		}
+	}
+	return false
+}
+
 func (s *scanner) skipObject() {
 	if !s.object() {
 		return
 	}
-	base := len(s.names)
-	var table map[string]struct{}
+	var seen names
 	first := true
 	for s.member(&first) {
-		var again bool
-		if table != nil {
-			_, again = table[string(s.key)]
-		} else {
-			again = slices.ContainsFunc(s.names[base:], func(n []byte) bool { return bytes.Equal(n, s.key) })
-		}
-		if again {
+		if seen.again(s.key) {
 			s.fail("duplicate", "holds the member "+shortName(s.key)+" twice")
 			return
 		}
-		if table == nil {
-			s.names = append(s.names, bytes.Clone(s.key))
-			if len(s.names)-base > manyNames {
-				table = make(map[string]struct{}, 2*manyNames)
-				for _, n := range s.names[base:] {
-					table[string(n)] = struct{}{}
-				}
-			}
-		} else {
-			table[string(s.key)] = struct{}{}
-		}
 		s.skip()
-		if s.err != nil {
-			return
-		}
 	}
-	s.names = s.names[:base]
+}
+
+// ignore passes over a member of an object that may have more members than its reader knows.
+func (s *scanner) ignore(seen *names) {
+	if seen.again(s.key) {
+		s.failAt(shortName(s.key), "duplicate", "is given twice")
+		return
+	}
+	s.skip()
 }
 
 // scalarArray says whether a well-formed array holds strings, numbers and booleans only.

@@ -162,6 +162,7 @@ func (v *JobsGetCapabilitiesResult) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -219,7 +220,7 @@ func (v *JobsGetCapabilitiesResult) decode(s *scanner) {
 			s.enter(&seen, 11, "limits")
 			v.Limits.decode(s)
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()

@@ -47,6 +47,7 @@ func (v *JobsExecutionDefaults) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -61,7 +62,7 @@ func (v *JobsExecutionDefaults) decode(s *scanner) {
 			s.enter(&seen, 2, "asset_persistence")
 			v.AssetPersistence = s.str()
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()

@@ -82,6 +82,7 @@ func (v *JobsExecutionOptions) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -114,7 +115,7 @@ func (v *JobsExecutionOptions) decode(s *scanner) {
 			s.enter(&seen, 3, "defaults")
 			v.Defaults.decode(s)
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()

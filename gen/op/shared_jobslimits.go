@@ -77,6 +77,7 @@ func (v *JobsLimits) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -100,7 +101,7 @@ func (v *JobsLimits) decode(s *scanner) {
 			s.enter(&seen, 5, "request_timeout_seconds")
 			v.RequestTimeoutSeconds = s.float()
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()

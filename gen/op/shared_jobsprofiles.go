@@ -79,6 +79,7 @@ func (v *JobsProfiles) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -105,7 +106,7 @@ func (v *JobsProfiles) decode(s *scanner) {
 			s.enter(&seen, 6, "temporary_asset_upload")
 			v.TemporaryAssetUpload = s.str()
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()

@@ -154,6 +154,7 @@ func (v *SetModeAck) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -165,7 +166,7 @@ func (v *SetModeAck) decode(s *scanner) {
 			s.enter(&seen, 1, "mode")
 			v.Mode = s.str()
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()
@@ -204,6 +205,7 @@ func (v *FrameError) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -215,7 +217,7 @@ func (v *FrameError) decode(s *scanner) {
 			s.enter(&seen, 1, "message")
 			v.Message = ptr(s.str())
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()
@@ -257,6 +259,7 @@ func (v *Ping) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -268,7 +271,7 @@ func (v *Ping) decode(s *scanner) {
 			s.enter(&seen, 1, "ts")
 			v.Ts = ptr(s.float())
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()
@@ -310,6 +313,7 @@ func (v *Pong) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -321,7 +325,7 @@ func (v *Pong) decode(s *scanner) {
 			s.enter(&seen, 1, "ts")
 			v.Ts = ptr(s.float())
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()
@@ -361,6 +365,7 @@ func (v *RpcError) decode(s *scanner) {
 	if !s.object() {
 		return
 	}
+	var more names
 	var seen uint64
 	first := true
 	for s.member(&first) {
@@ -375,7 +380,7 @@ func (v *RpcError) decode(s *scanner) {
 			s.enter(&seen, 2, "retryable")
 			v.Retryable = s.boolean()
 		default:
-			s.skip()
+			s.ignore(&more)
 			continue
 		}
 		s.pop()

@@ -36,7 +36,6 @@ type scanner struct {
 	spare []byte // scratch for names and skipped strings that hold escapes
 	trail [maxTrail]step
 	n     int // steps in use
-	names [][]byte
 }
 
 // step is a member name or an index on the way from the root.

@@ -6,7 +6,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	bindconnect "github.com/sawhorse-dev/sawhorse/gen/bind/connect"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 func putFileDocument(text string) []byte {
@@ -108,4 +110,35 @@ func TestDecodeAllocates(t *testing.T) {
 			t.Errorf("Decode of %d bytes allocates %v times, want at most %v", len(doc), n, want)
 		}
 	}
+}
+
+// BenchmarkConnectJSON measures one stat call's worth of JSON through the generated codec and through protobuf's own.
+func BenchmarkConnectJSON(b *testing.B) {
+	doc := []byte(`{"id":"run-2026-11-30","section":"outputs","path":"reports/2026/summary.md"}`)
+	v := statResult()
+	b.Run("generated", func(b *testing.B) {
+		buf := make([]byte, 0, 4096)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, inv := bindconnect.DecodeRequest(op.WorkbenchStatOp, doc); inv != nil {
+				b.Fatal(inv)
+			}
+			buf = bindconnect.AppendResult(buf[:0], op.WorkbenchStatOp, v)
+		}
+	})
+	b.Run("protojson", func(b *testing.B) {
+		buf := make([]byte, 0, 4096)
+		out := bindconnect.ResultToProto(op.WorkbenchStatOp, v)
+		b.ReportAllocs()
+		for b.Loop() {
+			in := bindconnect.NewRequest(op.WorkbenchStatOp)
+			if err := protojson.Unmarshal(doc, in); err != nil {
+				b.Fatal(err)
+			}
+			var err error
+			if buf, err = protojsonOut.MarshalAppend(buf[:0], out); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

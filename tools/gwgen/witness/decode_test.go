@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/sawhorse-dev/sawhorse/gen/mcp"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
+	"github.com/sawhorse-dev/sawhorse/tools/gwgen/internal/schema"
 )
 
 // oracle validates documents against the frozen schemas with a validator that shares no code with gen/op.
@@ -51,12 +52,53 @@ func newOracle(t testing.TB) *oracle {
 	}
 	for _, tool := range mcp.Workbench {
 		url := "mem:///" + tool.Name + ".json"
-		schema := parse(t, tool.InputSchema)
-		add(url, schema)
-		o.request[tool.Op], o.requests[tool.Op] = compile(url), schema
+		input := parse(t, tool.InputSchema)
+		add(url, input)
+		o.request[tool.Op], o.requests[tool.Op] = compile(url), input
 		o.result[tool.Op], o.results[tool.Op] = compile("mem:///results.json#/$defs/"+tool.Op.Name), o.defs[tool.Op.Name]
 	}
+	// The other areas are described in OpenAPI. Their references are made local to one schema.
+	for area, of := range map[string]map[*op.Descriptor]string{
+		"operator": {op.OperatorGetHealthOp: "OperatorGetHealthResult", op.OperatorGetRuntimeStatusOp: "OperatorGetRuntimeStatusResult"},
+		"jobs":     {op.JobsGetCapabilitiesOp: "JobsGetCapabilitiesResult"},
+	} {
+		d, err := schema.Load("../../../spec/openapi/"+area+".yaml", area)
+		if err != nil {
+			t.Fatal(err)
+		}
+		components := schema.JSON(schema.Get(d.Root, "components", "schemas"), nil)
+		doc := parse(t, []byte(`{"$defs":`+strings.ReplaceAll(components, "#/components/schemas/", "#/$defs/")+`}`)).(map[string]any)
+		add("mem:///"+area+".json", doc)
+		for k, v := range doc["$defs"].(map[string]any) {
+			o.defs[k] = v
+		}
+		for d, name := range of {
+			url := "mem:///" + d.ID + ".json"
+			o.requests[d] = parse(t, []byte(`{"type":"object","properties":{},"additionalProperties":false}`))
+			add(url, o.requests[d])
+			o.request[d] = compile(url)
+			o.result[d], o.results[d] = compile("mem:///"+area+".json#/$defs/"+name), o.defs[name]
+			if o.results[d] == nil {
+				t.Fatalf("%s has no schema %s", area, name)
+			}
+		}
+	}
+	for _, d := range op.Descriptors {
+		if d.Decode != nil && o.request[d] == nil {
+			t.Fatalf("%s has no oracle", d.ID)
+		}
+	}
 	return o
+}
+
+// decoded lists the operations that have decoders.
+func decoded() (out []*op.Descriptor) {
+	for _, d := range op.Descriptors {
+		if d.Decode != nil {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 func valid(s *jsonschema.Schema, doc []byte) (bool, error) {
@@ -77,7 +119,7 @@ func stricter(inv *op.Invalid) bool {
 }
 
 // checkDecode holds one document to every property of a decoder.
-func checkDecode(t *testing.T, name string, schema *jsonschema.Schema, decode func([]byte) (appender, *op.Invalid), doc []byte) {
+func checkDecode(t *testing.T, name string, rules *jsonschema.Schema, decode func([]byte) (appender, *op.Invalid), doc []byte) {
 	t.Helper()
 	wellFormed := jsontext.Value(doc).IsValid(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
 	before := bytes.Clone(doc)
@@ -90,7 +132,7 @@ func checkDecode(t *testing.T, name string, schema *jsonschema.Schema, decode fu
 			t.Fatalf("%s: a refusal without a member: %+v", name, inv)
 		}
 		if wellFormed && !stricter(inv) {
-			if ok, _ := valid(schema, doc); ok {
+			if ok, _ := valid(rules, doc); ok {
 				t.Fatalf("%s refuses what the schema admits: %v\n%q", name, inv, doc)
 			}
 		}
@@ -99,14 +141,14 @@ func checkDecode(t *testing.T, name string, schema *jsonschema.Schema, decode fu
 	if !wellFormed {
 		t.Fatalf("%s admits what is not strict JSON: %q", name, doc)
 	}
-	if ok, err := valid(schema, doc); !ok {
+	if ok, err := valid(rules, doc); !ok {
 		t.Fatalf("%s admits what the schema refuses: %v\n%q", name, err, doc)
 	}
 	for i := range doc {
 		doc[i] = 'x' // what was decoded must not look at its input again
 	}
 	text := v.AppendJSON(nil)
-	if ok, err := valid(schema, text); !ok {
+	if ok, err := valid(rules, text); !ok {
 		t.Fatalf("%s: what was decoded does not encode to a valid document: %v\n%q\n%q", name, err, before, text)
 	}
 	again, inv := decode(bytes.Clone(text))
@@ -146,8 +188,7 @@ func results(d *op.Descriptor) func([]byte) (appender, *op.Invalid) {
 func TestDecodersAgreeWithFrozenSchemas(t *testing.T) {
 	o := newOracle(t)
 	admitted, refused := 0, 0
-	for _, tool := range mcp.Workbench {
-		d := tool.Op
+	for _, d := range decoded() {
 		gen := &documents{r: rand.New(rand.NewPCG(1, uint64(d.Index))), defs: o.defs}
 		for i := range 3000 {
 			gen.wrong = []int{0, 2, 10}[i%3]
@@ -168,8 +209,7 @@ func TestDecodersAgreeWithFrozenSchemas(t *testing.T) {
 func TestResultDecodersAgreeWithSchemas(t *testing.T) {
 	o := newOracle(t)
 	admitted := map[string]int{}
-	for _, tool := range mcp.Workbench {
-		d := tool.Op
+	for _, d := range decoded() {
 		gen := &documents{r: rand.New(rand.NewPCG(2, uint64(d.Index))), defs: o.defs}
 		for i := range 1000 {
 			gen.wrong = []int{0, 0, 5}[i%3]
@@ -225,12 +265,9 @@ var longExponent = regexp.MustCompile(`[eE][+-]?[0-9]{4}`)
 // FuzzDecode tries every decoder of the catalogue: requests on even numbers, results on odd ones.
 func FuzzDecode(f *testing.F) {
 	o := newOracle(f)
-	var tools []*op.Descriptor
-	for _, tool := range mcp.Workbench {
-		tools = append(tools, tool.Op)
-	}
+	ops := decoded()
 	r := rand.New(rand.NewPCG(3, 3))
-	for i, d := range tools {
+	for i, d := range ops {
 		gen := &documents{r: r, defs: o.defs}
 		for range 4 {
 			f.Add(uint8(2*i), []byte(gen.one(o.requests[d])))
@@ -242,7 +279,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(uint8(8), []byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, which uint8, doc []byte) {
-		d := tools[int(which/2)%len(tools)]
+		d := ops[int(which/2)%len(ops)]
 		if longExponent.Match(doc) {
 			// The oracle computes such a number in full; only the decoder is tried.
 			_, _ = d.Decode(doc)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	bindconnect "github.com/sawhorse-dev/sawhorse/gen/bind/connect"
 	bindhttp "github.com/sawhorse-dev/sawhorse/gen/bind/http"
@@ -326,4 +327,31 @@ func TestServicesAreNamed(t *testing.T) {
 	if want := []string{"sawhorse.jobs.v1.JobsService", "sawhorse.operator.v1.OperatorService", "sawhorse.workbench.v1.WorkbenchService"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+// FuzzFrames tries the reader of WebSocket frames: it never panics, admits strict JSON only, and a known frame that is
+// no call encodes to what decodes to the same.
+func FuzzFrames(f *testing.F) {
+	for _, s := range []string{`{"command":"get_capabilities","request_id":"r1","data":{}}`, `{"command":"set_mode","data":{"mode":"text"}}`, `{"type":"ping","ts":1.5}`, `{"type":"pong","more":[1]}`, `{"command":"x"}`, `{}`, `[]`, `{"\u0063ommand":"set_mode"}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		frame, inv := bindws.Decode(doc)
+		if inv != nil {
+			if frame != nil {
+				t.Fatalf("%q gives both a frame and %v", doc, inv)
+			}
+			return
+		}
+		if open := jsontext.AllowDuplicateNames(true); !jsontext.Value(doc).IsValid(open) {
+			t.Fatalf("%q is admitted", doc)
+		}
+		if v, ok := frame.(interface{ AppendJSON([]byte) []byte }); ok {
+			text := v.AppendJSON(nil)
+			again, inv := bindws.Decode(text)
+			if inv != nil || !reflect.DeepEqual(again, frame) {
+				t.Fatalf("%q gives %+v, encoded %q gives %+v, %v", doc, frame, text, again, inv)
+			}
+		}
+	})
 }

@@ -242,7 +242,8 @@ func (g *opGen) decode(f *gocode.File, s *goStruct) {
 	f.P("	if !s.object() {\n		return\n	}")
 	unknown := "s.unknown()"
 	if s.Type.Open {
-		unknown = "s.skip()"
+		f.P("	var more names")
+		unknown = "s.ignore(&more)"
 	}
 	if len(s.fields) == 0 {
 		f.P("	first := true\n	for s.member(&first) {\n		%s\n	}\n}\n", unknown)
