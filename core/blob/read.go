@@ -74,13 +74,13 @@ func (b *Body) WriteRange(ctx context.Context, w io.Writer, off, n int64) error 
 	if b.closed.Load() {
 		return ErrClosed
 	}
-	r := bodyReader{b: b, w: w}
+	r := bodyReader{ctx: ctx, b: b, w: w}
 	defer r.close()
 	if off == 0 && n == b.rec.Length {
 		r.sum = newHasher()
 		defer r.sum.free()
 	}
-	if err := r.run(ctx, off, off+n); err != nil {
+	if err := r.run(off, off+n); err != nil {
 		return err
 	}
 	if r.sum != nil && r.sum.digest() != b.rec.SHA256 {
@@ -91,6 +91,7 @@ func (b *Body) WriteRange(ctx context.Context, w io.Writer, off, n int64) error 
 
 // bodyReader is one WriteRange.
 type bodyReader struct {
+	ctx context.Context
 	b   *Body
 	w   io.Writer
 	sum *hasher // nil unless the whole body is read
@@ -116,6 +117,9 @@ func (r *bodyReader) close() {
 }
 
 func (r *bodyReader) write(p []byte) error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
 	if r.sum != nil {
 		r.sum.Write(p)
 	}
@@ -126,16 +130,13 @@ func (r *bodyReader) write(p []byte) error {
 	return err
 }
 
-func (r *bodyReader) run(ctx context.Context, off, end int64) error {
+func (r *bodyReader) run(off, end int64) error {
 	rec := &r.b.rec
 	spanned := rec.Spanned()
 	for off < min(end, spanned) {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
 		// The span that holds off is the first that ends after it.
 		i := sort.Search(len(rec.Spans), func(i int) bool { return rec.Spans[i].End > off })
-		if err := r.load(ctx, rec.Spans[i], off, end); err != nil {
+		if err := r.load(rec.Spans[i], off, end); err != nil {
 			return err
 		}
 		for _, e := range r.extents {
@@ -172,12 +173,12 @@ func (r *bodyReader) emit(e loadedExtent, off, end int64) (err error) {
 // load fills r.extents with the extents that hold the bytes from off on: as many
 // as fit the buffer, or one segment. They are in one span, one after the other,
 // and reach past off.
-func (r *bodyReader) load(ctx context.Context, span record.BodySpan, off, end int64) error {
+func (r *bodyReader) load(span record.BodySpan, off, end int64) error {
 	if r.buf == nil {
 		r.buf = batchBuffers.Get().(*[batchFrames * frameSize]byte)
 	}
 	r.extents = r.extents[:0]
-	return r.b.s.kv.View(ctx, r.b.root, func(v *kv.View) error {
+	return r.b.s.kv.View(r.ctx, r.b.root, func(v *kv.View) error {
 		root := r.b.root.ID()
 		lower := keys.AppendBodyExtent(nil, root, keys.ListID(span.List), uint64(off)+1)
 		upper := keys.AppendBodyExtent(nil, root, keys.ListID(span.List), uint64(span.End)+1)
