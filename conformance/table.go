@@ -53,6 +53,7 @@ func (r *runner) playTable(ctx context.Context, t *scenario.Table) {
 
 // tableOver plays the rows of a table over one protocol and says how many it could.
 func (r *runner) tableOver(ctx context.Context, t *scenario.Table, op *contract.Operation, p driver.Protocol, res *Result) int {
+	whole := ctx
 	l, err := r.lease(ctx, time.Time{})
 	if err != nil {
 		res.fail("the target does not start: %v", err)
@@ -63,7 +64,7 @@ func (r *runner) tableOver(ctx context.Context, t *scenario.Table, op *contract.
 		if w.driver != nil {
 			_ = w.driver.Close()
 		}
-		if err := l.end(ctx); err != nil {
+		if err := l.end(whole); err != nil {
 			res.fail("%v", err)
 		}
 	}()

@@ -81,6 +81,10 @@ func TestSettleRestoresNulls(t *testing.T) {
 	if text := string(value.Encode(got)); text != untouched {
 		t.Errorf("a not_modified answer became %s", text)
 	}
+	withList := strings.Replace(untouched, `"generation":3,`, `"generation":3,"items":[],`, 1)
+	if text := string(value.Encode(read.Settle(decode(t, withList)))); text != untouched {
+		t.Errorf("a not_modified answer with an empty list became %s", text)
+	}
 	if err := read.CheckResult(got); err != nil {
 		t.Error(err)
 	}

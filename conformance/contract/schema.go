@@ -350,9 +350,9 @@ func admits(node map[string]any, kind string) bool {
 	return false
 }
 
-// Settle restores the members that a wire without null leaves out: a required member, or one that is absent
-// only under a condition that does not hold, becomes null where the schema admits null (C2). It changes and
-// returns result.
+// Settle restores what a wire without null and without absent lists cannot say: a required member, or one that is
+// absent only under a condition that does not hold, becomes null where the schema admits null; a list that is absent
+// under a condition that holds is taken out when it is empty (C2). It changes and returns result.
 func (op *Operation) Settle(result any) any {
 	if op.result == nil {
 		return result
@@ -372,12 +372,16 @@ func (op *Operation) Settle(result any) any {
 			}
 		}
 		for name := range properties {
-			if _, present := object[name]; present {
-				continue
-			}
 			property, _ := properties[name].(map[string]any)
 			when, conditional := property["x-absent-when"].(string)
-			if conditional && object[when] == true || !conditional && !required[name] {
+			gone := conditional && object[when] == true
+			if member, present := object[name]; present {
+				if list, ok := member.([]any); ok && gone && len(list) == 0 {
+					delete(object, name)
+				}
+				continue
+			}
+			if gone || !conditional && !required[name] {
 				continue
 			}
 			_, resolved, err := op.result.doc.resolve(property)

@@ -32,26 +32,30 @@ func newConnect(p Protocol, e Endpoint) *connectDriver {
 	return d
 }
 
-// bytesCodec lets messages through as they are.
+// bytesCodec lets messages through as they are. The client itself uses it for the status of gRPC, a real message.
 type bytesCodec string
 
 func (c bytesCodec) Name() string { return string(c) }
 
 func (bytesCodec) Marshal(m any) ([]byte, error) {
-	b, ok := m.(*[]byte)
-	if !ok {
-		return nil, fmt.Errorf("not bytes but %T", m)
+	switch m := m.(type) {
+	case *[]byte:
+		return *m, nil
+	case proto.Message:
+		return proto.Marshal(m)
 	}
-	return *b, nil
+	return nil, fmt.Errorf("neither bytes nor a message but %T", m)
 }
 
 func (bytesCodec) Unmarshal(data []byte, m any) error {
-	b, ok := m.(*[]byte)
-	if !ok {
-		return fmt.Errorf("not bytes but %T", m)
+	switch m := m.(type) {
+	case *[]byte:
+		*m = append([]byte{}, data...)
+		return nil
+	case proto.Message:
+		return proto.Unmarshal(data, m)
 	}
-	*b = append([]byte{}, data...)
-	return nil
+	return fmt.Errorf("neither bytes nor a message but %T", m)
 }
 
 func (d *connectDriver) json() bool { return d.protocol == ConnectJSON }

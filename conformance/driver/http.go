@@ -36,6 +36,9 @@ func (d *httpDriver) Send(ctx context.Context, op *contract.Operation, raw []byt
 	if op.Method == http.MethodGet {
 		return nil, ErrInexpressible
 	}
+	if raw == nil {
+		raw = []byte{}
+	}
 	return d.send(ctx, op, raw)
 }
 

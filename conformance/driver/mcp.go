@@ -85,6 +85,9 @@ func (d *mcpDriver) learn(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("tools/list answered %s", value.Shorten(result))
 	}
+	if err := d.end.Contract.CheckTools(v); err != nil {
+		return fmt.Errorf("tools/list: %w", err)
+	}
 	d.outputs = map[string]*jsonschema.Schema{}
 	for _, tool := range tools {
 		name, _ := value.At(tool, "name")
