@@ -148,9 +148,10 @@ func (p *program) stub() workbenchv1connect.WorkbenchServiceClient {
 	return p.client
 }
 
+// lostOrRefused tells an answer of the server from a connection that broke:
+// only the former is an error that came over the wire.
 func lostOrRefused(err error) error {
-	switch connect.CodeOf(err) {
-	case connect.CodeUnavailable, connect.CodeUnknown, connect.CodeAborted:
+	if !connect.IsWireError(err) || connect.CodeOf(err) == connect.CodeUnavailable || connect.CodeOf(err) == connect.CodeAborted {
 		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	return err
