@@ -69,6 +69,8 @@ var (
 	// repositoryPath begins with one of the top-level folders.
 	repositoryPath = regexp.MustCompile(`(?:^|[\s"'=(,;])(?:\./)?((?:spec|gen|cmd|server|core|conformance|tools|\.ci)/[A-Za-z0-9_./*{},<>$…-]+)`)
 	makeCall       = regexp.MustCompile(`(?:^|[\s;&(])make ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)*)`)
+	// protocolMethod is a method of MCP that looks like one of our paths.
+	protocolMethod = regexp.MustCompile(`^tools/(call|list)$`)
 	placeholder    = regexp.MustCompile(`^[A-Z]+$|^NAME|[<>$…]|^\{[a-z_]+\}$`)
 )
 
@@ -81,7 +83,7 @@ func (p page) names(repository fs.FS, targets map[string]bool, ignored func(stri
 	for _, s := range p.spans {
 		for _, m := range repositoryPath.FindAllStringSubmatch(s.text, -1) {
 			for _, name := range expand(strings.TrimRight(m[1], ".,;:")) {
-				if !p.exists(repository, name) && !ignored(name) {
+				if !protocolMethod.MatchString(name) && !p.exists(repository, name) && !ignored(name) {
 					report(s.line, "names %s, which is not there", name)
 				}
 			}
