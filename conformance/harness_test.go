@@ -28,6 +28,7 @@ const (
 
 // breakage is what a test does to the server before the judge sees it; the zero value does nothing.
 type breakage struct {
+	options func(*core.Options)
 	api     func(*op.API)
 	handler func(http.Handler) http.Handler
 }
@@ -71,7 +72,7 @@ type memory struct {
 func (m *memory) open(ctx context.Context) error {
 	logger := slog.New(slog.NewTextHandler(&m.log, &slog.HandlerOptions{Level: slog.LevelError}))
 	m.dying = make(chan error, 1)
-	c, err := core.Open(ctx, core.Options{
+	options := core.Options{
 		Dir: "data", FS: m.fs, Clock: m.clock, IDs: m.ids, Logger: logger, Version: "judged", Revision: "0123456789ab",
 		CacheBytes: 1 << 20, MemTableBytes: 1 << 20,
 		Fatal: func(err error) {
@@ -80,7 +81,11 @@ func (m *memory) open(ctx context.Context) error {
 			default:
 			}
 		},
-	})
+	}
+	if m.breakage.options != nil {
+		m.breakage.options(&options)
+	}
+	c, err := core.Open(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -237,6 +237,7 @@ func TestMCPResultsAreHeldAgainstTheProtocol(t *testing.T) {
 		"another id":          {`{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":` + quoted + `}],"structuredContent":` + created + `}}`, "answers id 4"},
 		"isError false":       {`{"jsonrpc":"2.0","id":3,"result":{"isError":false,"content":[{"type":"text","text":` + quoted + `}],"structuredContent":` + created + `}}`, "isError"},
 		"text of another":     {`{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"{}"}],"structuredContent":` + created + `}}`, "the text is not the structured content"},
+		"indented text":       {`{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":` + strings.Replace(quoted, ",", ", ", 1) + `}],"structuredContent":` + created + `}}`, "not compact"},
 		"no text":             {`{"jsonrpc":"2.0","id":3,"result":{"content":[],"structuredContent":` + created + `}}`, "content has 0 parts"},
 		"no structure":        {`{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":` + quoted + `}]}}`, "structuredContent"},
 		"type of a new rev":   {`{"jsonrpc":"2.0","id":3,"result":{"resultType":"complete","content":[{"type":"text","text":` + quoted + `}],"structuredContent":` + created + `}}`, "resultType"},

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sawhorse-dev/sawhorse/conformance/contract"
@@ -257,6 +258,8 @@ func (d *mcpDriver) toolResult(a *Answer, op *contract.Operation, v any) {
 		same, err := value.Decode([]byte(s))
 		if kind != "text" || err != nil || !value.Equal(same, structured) {
 			a.breach("the text is not the structured content: %s", value.Shorten(content[0]))
+		} else if compact := jsontext.Value(s).Clone(); compact.Compact() != nil || string(compact) != s {
+			a.breach("the text is not compact: an agent pays for every blank: %s", value.Shorten(content[0]))
 		}
 	}
 	if schema := d.outputs[op.Tool]; schema == nil {
