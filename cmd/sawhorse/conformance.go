@@ -89,12 +89,13 @@ clock, a crash or an empty server do not apply, and are counted. The status is 1
 
 // stdioClient starts this program as an MCP client of the server, so that the suite covers stdio as well.
 func stdioClient(url string) func(context.Context) (io.ReadWriteCloser, error) {
-	return func(ctx context.Context) (io.ReadWriteCloser, error) {
+	return func(context.Context) (io.ReadWriteCloser, error) {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err
 		}
-		child := exec.CommandContext(ctx, self, "mcp", "--server", url, "--log-level", "error")
+		// The conversation outlives the step that begins it.
+		child := exec.Command(self, "mcp", "--server", url, "--log-level", "error")
 		child.Stderr = os.Stderr
 		in, err := child.StdinPipe()
 		if err != nil {

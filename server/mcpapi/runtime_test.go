@@ -173,6 +173,8 @@ func exchanges() []exchange {
 		{"legacy call with null _meta", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"workbench_stat","arguments":` + stat + `,"_meta":null}}`, v("2025-06-18"), false},
 		{"legacy call with an odd member", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"workbench_stat","arguments":` + stat + `,"task":{}}}`, v("2025-06-18"), false},
 		{"legacy call without a name", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"arguments":{}}}`, v("2025-06-18"), false},
+		{"legacy call with an empty name", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"","arguments":{}}}`, v("2025-06-18"), false},
+		{"modern call without a name", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"arguments":{},` + modernMeta + `}}`, statHeaders, false},
 		{"legacy call with a numeric name", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":5}}`, v("2025-06-18"), false},
 		{"legacy call with an escaped name", `{"jsonrpc":"2.0","id":3,"method":"tools\/call","params":{"name":"workbench\u005fstat","arguments":` + stat + `}}`, v("2025-06-18"), false},
 		{"legacy call without params", `{"jsonrpc":"2.0","id":3,"method":"tools/call"}`, v("2025-06-18"), false},

@@ -39,7 +39,7 @@ type params struct {
 	kind      byte // first byte of the value: '{' for an object, 0 when absent
 	meta      []byte
 	name      []byte // content of the string; nil when it has escapes
-	hasName   bool
+	hasName   bool   // a name is there, and is a string
 	args      []byte // raw value
 	hasCursor bool
 	odd       bool // holds members beyond _meta, name and arguments
@@ -87,6 +87,10 @@ func scan(b []byte) (message, *scanError) {
 	}
 	s.end()
 	if s.err != nil {
+		if s.err.code == codeParse {
+			// Of what is no JSON, no part can be trusted, an id neither.
+			m = message{}
+		}
 		return m, s.err
 	}
 	if !utf8.Valid(b) && !s.validOutsideArguments() {
@@ -583,8 +587,7 @@ func (s *scanner) params(p *params) {
 		switch string(name) {
 		case "name":
 			if s.peek() != '"' {
-				p.odd = true
-				s.value()
+				s.value() // as if there were none
 				break
 			}
 			p.hasName = true

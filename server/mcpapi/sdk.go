@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sawhorse-dev/sawhorse/gen/mcp"
@@ -83,6 +84,9 @@ func toolResult(a answer) *sdk.CallToolResult {
 	}
 }
 
+// noName says what a tools/call lacks.
+const noName = "params of tools/call have a name, which is a string and not empty"
+
 type askedForKey struct{}
 
 // unknown answers for the tools that do not exist.
@@ -98,6 +102,9 @@ func (rt *Runtime) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		switch r := req.(type) {
 		case *sdk.CallToolRequest:
+			if r.Params.Name == "" {
+				return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: noName}
+			}
 			if rt.profile.Pipeline != nil && rt.tools.Tool(r.Params.Name) == nil {
 				ctx = context.WithValue(ctx, askedForKey{}, r.Params.Name)
 				r.Params.Name = unknownTool

@@ -95,7 +95,7 @@ func (s *shortPath) serve(w http.ResponseWriter, r *http.Request, m *message) bo
 		s.write(w, m.id, s.list[family])
 		return true
 	}
-	if p.kind != '{' || p.name == nil {
+	if p.kind != '{' || len(p.name) == 0 {
 		return false
 	}
 	if family == wireModern && (!headerIs(r, "Mcp-Method", m.method) || !headerIs(r, "Mcp-Name", p.name)) {

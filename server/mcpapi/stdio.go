@@ -26,7 +26,7 @@ const queueSize = 64
 // When ctx ends first, the call in progress is answered, and a read of in may stay blocked in a goroutine: the process
 // is about to end.
 func (rt *Runtime) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	s := &stdio{rt: rt, out: bufio.NewWriter(out), queue: make(chan *job, queueSize), pending: map[string]*job{}, awaited: map[jsonrpc.ID]struct{}{},
+	s := &stdio{rt: rt, ctx: ctx, out: bufio.NewWriter(out), queue: make(chan *job, queueSize), pending: map[string]*job{}, awaited: map[jsonrpc.ID]struct{}{},
 		toSDK: make(chan jsonrpc.Message, queueSize), gone: make(chan struct{})}
 	if rt.short == nil {
 		short, err := newShortPath(rt)
@@ -53,7 +53,6 @@ func (rt *Runtime) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) 
 	select {
 	case err = <-read:
 	case <-ctx.Done():
-		s.stop()
 	}
 	s.finish()
 	worker.Wait()
@@ -66,6 +65,7 @@ func (rt *Runtime) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) 
 // stdio is one conversation. It is the SDK's transport and connection for what it does not answer itself.
 type stdio struct {
 	rt    *Runtime
+	ctx   context.Context // once it has ended, nothing more is begun
 	short *shortPath
 
 	outMu sync.Mutex
@@ -75,7 +75,7 @@ type stdio struct {
 	queue    chan *job
 	pending  map[string]*job // by id, as written
 	stopped  bool            // nothing more is queued
-	finished bool            // queue is closed
+	sending  sync.WaitGroup  // senders to queue
 	gone     chan struct{}   // closed when the SDK has closed the connection
 	goneOnce sync.Once
 	toSDK    chan jsonrpc.Message
@@ -163,12 +163,22 @@ func (s *stdio) accept(data []byte) {
 	if counted {
 		s.await(req.ID)
 	}
-	select {
-	case s.toSDK <- msg:
-	case <-s.gone:
-		if counted {
-			s.answered(req.ID)
+	s.mu.Lock()
+	stopped := s.stopped
+	if !stopped {
+		s.sending.Add(1)
+	}
+	s.mu.Unlock()
+	if !stopped {
+		defer s.sending.Done()
+		select {
+		case s.toSDK <- msg:
+			return
+		case <-s.gone:
 		}
+	}
+	if counted {
+		s.answered(req.ID)
 	}
 }
 
@@ -218,9 +228,9 @@ func (s *stdio) ours(m *message) bool {
 	if string(m.method) == methodList {
 		return true
 	}
-	if !p.hasName || p.name == nil {
+	if len(p.name) == 0 {
 		// The refusal is ours as well, unless the name has to be unescaped.
-		return !p.hasName
+		return !p.hasName || p.name != nil
 	}
 	tool := s.rt.toolFor(p.name)
 	if tool == nil {
@@ -241,8 +251,14 @@ func (s *stdio) enqueue(m *message, data []byte) {
 	if m.idKind == idString || m.idKind == idInteger {
 		s.pending[string(m.id)] = j
 	}
+	s.sending.Add(1)
 	s.mu.Unlock()
-	s.queue <- j
+	defer s.sending.Done()
+	select {
+	case s.queue <- j:
+	case <-s.ctx.Done():
+		j.cancel()
+	}
 }
 
 // cancelled ends a call of ours, which gets no answer then. It reports false for calls that are not ours.
@@ -275,7 +291,7 @@ func (s *stdio) run(j *job) {
 		}
 		s.mu.Unlock()
 	}()
-	if j.ctx.Err() != nil {
+	if j.ctx.Err() != nil || s.ctx.Err() != nil {
 		return
 	}
 	m, p := &j.m, &j.m.params
@@ -287,9 +303,9 @@ func (s *stdio) run(j *job) {
 	switch {
 	case string(m.method) == methodList:
 		answer = append(append([]byte(`{"jsonrpc":"2.0","id":`), m.id...), s.short.list[family]...)
-	case !p.hasName:
+	case len(p.name) == 0:
 		if m.idKind != idAbsent {
-			s.replyError(m.id, codeInvalidParams, "params of tools/call have a name, which is a string")
+			s.replyError(m.id, codeInvalidParams, noName)
 		}
 		return
 	default:
@@ -323,26 +339,13 @@ func (s *stdio) reply(data []byte) {
 	_ = s.out.Flush()
 }
 
-// stop drops what has not begun.
-func (s *stdio) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopped = true
-	for len(s.queue) > 0 {
-		j := <-s.queue
-		j.cancel()
-	}
-}
-
-// finish lets the worker come to its end.
+// finish lets the worker come to its end. The reader may still be at work when the context has ended.
 func (s *stdio) finish() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.stopped = true
-	if !s.finished {
-		s.finished = true
-		close(s.queue)
-	}
+	s.mu.Unlock()
+	s.sending.Wait()
+	close(s.queue)
 }
 
 // Connect implements sdk.Transport.
