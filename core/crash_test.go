@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,6 +142,19 @@ func script() []act {
 	}
 }
 
+// worldsOf returns the world before the first act and after each.
+func worldsOf(acts []act) []world {
+	worlds := []world{{}}
+	for _, a := range acts {
+		next := maps.Clone(worlds[len(worlds)-1])
+		if a.after != nil && a.want == "" {
+			a.after(next)
+		}
+		worlds = append(worlds, next)
+	}
+	return worlds
+}
+
 // observe reads everything that two workbenches hold, through the tools.
 func observe(c *core.Core) (world, error) {
 	w := world{}
@@ -205,24 +220,17 @@ func shorten(w world) string {
 // What was acknowledged until then is there, the call that was under way has
 // happened or not, and nothing else is different.
 func TestPowerCutAtEveryWriteOfAScript(t *testing.T) {
-	acts := script()
-	worlds := []world{{}}
-	for _, a := range acts {
-		next := maps.Clone(worlds[len(worlds)-1])
-		if a.after != nil && a.want == "" {
-			a.after(next)
-		}
-		worlds = append(worlds, next)
-	}
+	acts, worlds := script(), worldsOf(script())
 	fs := kvtest.NewCrashFS()
 	var started, acked atomic.Int64 // acts
 	var cuts, seed int
 	var mu sync.Mutex
-	verify := func(operation, name string) {
+	perCut := draws(4, 50)
+	verify := func(before string) {
 		mu.Lock()
 		defer mu.Unlock()
 		// What survives of the unsynced writes is drawn anew each time.
-		for range 4 {
+		for range perCut {
 			low := acked.Load()
 			seed++
 			left := kvtest.CrashClone(fs, uint64(seed))
@@ -232,12 +240,16 @@ func TestPowerCutAtEveryWriteOfAScript(t *testing.T) {
 			}
 			cuts++
 			if err := recovers(left, worlds[low:high+1]); err != nil {
-				t.Errorf("power cut %d before %s of %s, between act %d and %d (%s): %v", seed, operation, name, low, high, acts[max(0, high-1)].name, err)
+				t.Errorf("power cut %d before a write of %s, between act %d and %d (%s): %v", seed, before, low, high, acts[max(0, high-1)].name, err)
 			}
 		}
 	}
-	o := options(kvtest.Observe(fs, verify))
-	c := open(t, o)
+	c := open(t, options(kvtest.Intercept(fs, func(op kvtest.FileOp) error {
+		if op.Write {
+			verify(op.Path)
+		}
+		return nil
+	})))
 	for i, a := range acts {
 		started.Store(int64(i + 1))
 		err := a.call(c)
@@ -252,12 +264,23 @@ func TestPowerCutAtEveryWriteOfAScript(t *testing.T) {
 		}
 		acked.Store(int64(i + 1))
 	}
-	verify("the end", "the script")
+	verify("nothing")
 	shut(t, c)
-	if cuts < 400 {
+	if cuts < 100*perCut {
 		t.Errorf("only %d power cuts", cuts)
 	}
 	t.Logf("%d power cuts", cuts)
+}
+
+// draws is how often a crash test draws at one point: usually a few times. The
+// environment asks for more by the number of seeds for a whole run, of which a
+// point gets its share.
+func draws(usual, share int) int {
+	n, err := strconv.Atoi(os.Getenv("SAWHORSE_SEEDS"))
+	if err != nil {
+		return usual
+	}
+	return max(usual, n/share)
 }
 
 // recovers opens what a power cut left, and demands one of the worlds, a clean
@@ -286,4 +309,60 @@ func recovers(left kv.FS, allowed []world) (err error) {
 	}
 	report, err := c.Check(ctx)
 	return errors.Join(err, report.Err())
+}
+
+var errInjected = errors.New("injected failure")
+
+// CORE-1 when a body cannot be written: for n = 1, 2, 3… the n-th write below
+// the directory of bodies fails. The call says so, publishes nothing, and the
+// store goes on; what was acknowledged is there.
+func TestFaultAtEveryWriteOfABody(t *testing.T) {
+	acts, worlds := script(), worldsOf(script())
+	for n := 1; ; n++ {
+		fs := kvtest.NewCrashFS()
+		var writes, failed atomic.Int64
+		o := options(kvtest.Intercept(fs, func(op kvtest.FileOp) error {
+			if op.Write && strings.HasPrefix(op.Path, "data/bodies") && writes.Add(1) == int64(n) {
+				failed.Add(1)
+				return errInjected
+			}
+			return nil
+		}))
+		c, err := core.Open(ctx, o)
+		if err != nil {
+			if !errors.Is(err, errInjected) {
+				t.Fatalf("write %d: opening: %v", n, err)
+			}
+			if err := recovers(kvtest.CrashClone(fs, uint64(n)), worlds[:1]); err != nil {
+				t.Fatalf("write %d: after an opening that failed: %v", n, err)
+			}
+			continue
+		}
+		done := 0
+		for err == nil && done < len(acts) {
+			if err = acts[done].call(c); acts[done].want != "" && fault.Is(err, acts[done].want) {
+				err = nil
+			}
+			if err == nil {
+				done++
+			}
+		}
+		if err != nil && !errors.Is(err, errInjected) {
+			t.Fatalf("write %d: act %d (%s): %v", n, done, acts[done].name, err)
+		}
+		got, readErr := observe(c)
+		if readErr != nil || !maps.Equal(got, worlds[done]) {
+			t.Fatalf("write %d: after act %d failed: %v\n%s", n, done, readErr, shorten(got))
+		}
+		shut(t, c)
+		if err := recovers(kvtest.CrashClone(fs, uint64(n)), worlds[done:done+1]); err != nil {
+			t.Fatalf("write %d: after act %d failed and the power was cut: %v", n, done, err)
+		}
+		if failed.Load() == 0 {
+			if n < 10 {
+				t.Errorf("only %d writes below the bodies", n-1)
+			}
+			return
+		}
+	}
 }

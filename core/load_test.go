@@ -48,6 +48,12 @@ func work(api *op.API, client, n int) error {
 // CORE-1 under load: clients write, and the power is cut again and again at
 // moments that nobody chose.
 func TestPowerCutsUnderLoad(t *testing.T) {
+	for run := range draws(1, 100) {
+		powerCutsUnderLoad(t, run)
+	}
+}
+
+func powerCutsUnderLoad(t *testing.T, run int) {
 	fs := kvtest.NewCrashFS()
 	o := options(fs)
 	o.NoBackground = false
@@ -82,7 +88,7 @@ func TestPowerCutsUnderLoad(t *testing.T) {
 		if n%every == 0 {
 			// Whoever is in the middle of a round goes on meanwhile.
 			acked := p.copyOf(p.acked)
-			left := kvtest.CrashClone(fs, uint64(n))
+			left := kvtest.CrashClone(fs, uint64(run<<32|n))
 			cuts = append(cuts, cut{left, acked, p.copyOf(p.tried)})
 		}
 	}

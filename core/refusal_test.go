@@ -11,7 +11,7 @@ import (
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
-// logGate holds back every sync of a log file while it is shut.
+// logGate holds back everything that goes into a log file while it is shut.
 type logGate struct {
 	mu   sync.Mutex
 	cond *sync.Cond
@@ -24,15 +24,16 @@ func newLogGate() *logGate {
 	return g
 }
 
-func (g *logGate) before(operation, name string) {
-	if operation != "sync" || !strings.HasSuffix(name, ".log") {
-		return
+func (g *logGate) before(op kvtest.FileOp) error {
+	if !op.Write || !strings.HasSuffix(op.Path, ".log") {
+		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.shut {
 		g.cond.Wait()
 	}
+	return nil
 }
 
 func (g *logGate) set(shut bool) {
@@ -48,7 +49,7 @@ func (g *logGate) set(shut bool) {
 func TestARefusalWaitsForWhatItCites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate, fs := newLogGate(), kvtest.NewCrashFS()
-		c := open(t, options(kvtest.Observe(fs, gate.before)))
+		c := open(t, options(kvtest.Intercept(fs, gate.before)))
 		wb := c.API().Workbench
 		if _, err := wb.Create(ctx, &op.WorkbenchCreateRequest{ID: "wb1"}); err != nil {
 			t.Fatal(err)
