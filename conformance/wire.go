@@ -194,6 +194,10 @@ func exchange(ctx context.Context, end driver.Endpoint, protocol driver.Protocol
 	defer resp.Body.Close()
 	x := &rawExchange{method: m.Method, path: path, status: resp.StatusCode, header: resp.Header}
 	x.body, err = io.ReadAll(resp.Body)
+	// Trailers stand beside the headers, under their own names.
+	for name, values := range resp.Trailer {
+		x.header[name] = values
+	}
 	return x, err
 }
 
