@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sawhorse-dev/sawhorse/gen/mcp"
+	"github.com/sawhorse-dev/sawhorse/server"
 	"github.com/sawhorse-dev/sawhorse/server/fixture"
 	"github.com/sawhorse-dev/sawhorse/server/mcpapi"
 )
@@ -70,7 +71,7 @@ func run(ctx context.Context, fastPath bool) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp/fixture", runtime)
+	mux.Handle("/mcp/fixture", server.GuardMCP(runtime))
 	srv := &http.Server{Handler: mux}
 	go func() {
 		<-ctx.Done()
