@@ -1,0 +1,79 @@
+package workbench
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-dev/sawhorse/core/fault"
+	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
+)
+
+func TestListCursorsRoundTrip(t *testing.T) {
+	w := &Workbench{o: Options{CursorKey: []byte("0123456789abcdef")}}
+	p := jail.Place{ID: "wb1", Full: "outputs/dir"}
+	for _, c := range []listCursor{
+		{last: "a"}, {incarnation: [16]byte{1, 15: 0xff}, contentRevision: 1<<64 - 1, last: strings.Repeat("é", 2000)}, {last: "\x01"},
+	} {
+		got, ok := w.openListCursor(&tenant{}, p, w.sealListCursor(&tenant{}, p, c))
+		if !ok || got != c {
+			t.Errorf("%+v came back as %+v, %v", c, got, ok)
+		}
+	}
+}
+
+// WB-7: bytes that were not sealed here for this scope are refused, whatever
+// they are.
+func FuzzListCursor(f *testing.F) {
+	w := &Workbench{o: Options{CursorKey: []byte("0123456789abcdef")}}
+	here, there := jail.Place{ID: "wb1", Full: "outputs"}, jail.Place{ID: "wb1", Full: "logs"}
+	f.Add(w.sealListCursor(&tenant{}, here, listCursor{last: "a"}))
+	f.Add("")
+	f.Add("r:1")
+	f.Add("AAAA")
+	f.Fuzz(func(t *testing.T, s string) {
+		c, ok := w.openListCursor(&tenant{}, here, s)
+		if ok && w.sealListCursor(&tenant{}, here, c) != s {
+			t.Errorf("%q opens and is not what sealing gives", s)
+		}
+		if _, elsewhere := w.openListCursor(&tenant{}, there, s); ok && elsewhere {
+			t.Errorf("%q opens in two directories", s)
+		}
+	})
+}
+
+func FuzzReadCursor(f *testing.F) {
+	for _, s := range []string{"r:0", "b:300", "r:", "r:-1", "r:9223372036854775808", "r:00"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, format := range []string{formatStructured, formatBytes} {
+			n, err := parseReadCursor(s, format)
+			switch {
+			case err != nil && !fault.Is(err, op.ReasonWBBadCursor):
+				t.Errorf("%q: %v", s, err)
+			case err == nil && n < 0:
+				t.Errorf("%q is %d", s, n)
+			case err == nil && *nextReadCursor(format, n, n+1) != readCursorKind(format)+strings.TrimLeft(s[2:len(s)-1], "0")+s[len(s)-1:]:
+				t.Errorf("%q does not come back from %d", s, n)
+			}
+		}
+	})
+}
+
+// FuzzPayload: what decodes is the payload, and nothing beside it.
+func FuzzPayload(f *testing.F) {
+	f.Add("AAEC")
+	f.Add("AA==")
+	f.Add("AB==")
+	f.Add("A\nA==")
+	f.Fuzz(func(t *testing.T, s string) {
+		data, err := decodeBase64(s, 1<<20)
+		if err == nil && len(s) != (len(data)+2)/3*4 {
+			t.Errorf("%q decodes to %d bytes", s, len(data))
+		}
+		if err != nil && !fault.Is(err, op.ReasonWBInvalidArguments) && !fault.Is(err, op.ReasonWBPayloadTooLarge) {
+			t.Errorf("%q: %v", s, err)
+		}
+	})
+}
