@@ -116,12 +116,20 @@ func (n *Node) Close() error {
 	return errors.Join(err, n.owner.Close())
 }
 
-// Listen opens the TCP address of serve. Addresses that other machines can reach need a flag, since the server asks
-// nobody for a password.
-func Listen(address string, nonlocal bool) (net.Listener, error) {
-	if !nonlocal && !server.LoopbackOnly(address) {
-		return nil, fmt.Errorf("--listen %s can be reached from other machines, and nobody is asked for a password; add --allow-nonlocal-bind if that is what you want", address)
+// CheckListen refuses addresses that cannot be meant, and, unless nonlocal is set, those that other machines can reach:
+// the server asks nobody for a password.
+func CheckListen(address string, nonlocal bool) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("--listen %s is not HOST:PORT", address)
 	}
+	if !nonlocal && !server.LoopbackOnly(address) {
+		return fmt.Errorf("--listen %s can be reached from other machines, and nobody is asked for a password; add --allow-nonlocal-bind if that is what you want", address)
+	}
+	return nil
+}
+
+// Listen opens the TCP address of serve.
+func Listen(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		var sys *os.SyscallError

@@ -39,6 +39,9 @@ site has made or that name another host. SIGTERM and SIGINT drain: what was begu
 			if err := p.check(cmd); err != nil {
 				return err
 			}
+			if err := boot.CheckListen(listen, nonlocal); err != nil {
+				return err
+			}
 			ctx := cmd.Context()
 			n, err := boot.Own(ctx, boot.Config{Dir: p.dir, WorkbenchRoot: p.root, Role: boot.RoleServe, Logger: c.log,
 				AllowedHosts: append(hosts, listenHost(listen)...), MaxBodyBytes: maxBody, DrainTimeout: drain, LifecycleDisabled: lifecycleDisabled()})
@@ -46,7 +49,7 @@ site has made or that name another host. SIGTERM and SIGINT drain: what was begu
 				return err
 			}
 			defer func() { err = errors.Join(err, n.Close()) }()
-			l, err := boot.Listen(listen, nonlocal)
+			l, err := boot.Listen(listen)
 			if err != nil {
 				return err
 			}

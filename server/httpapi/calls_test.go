@@ -59,7 +59,7 @@ func TestCalls(t *testing.T) {
 		{"the operator, slashes behind", "GET", "/health//", ``, nil, 200, ""},
 		{"the operator, a query nobody asked for", "GET", "/health?x=1&x=2", ``, nil, 200, ""},
 		{"the operator, HEAD", "HEAD", "/health", ``, nil, 200, ""},
-		{"the operator, the other method", "POST", "/health", `{}`, nil, 404, "not_found"},
+		{"the operator, the other method", "POST", "/health", `{}`, nil, 405, "bad_request"},
 		{"the operator, a third method", "DELETE", "/health", ``, nil, 405, "bad_request"},
 		{"the operator, a wrong path", "GET", "/healthy", ``, nil, 404, "not_found"},
 		{"the operator, another case", "GET", "/Health", ``, nil, 404, "not_found"},

@@ -78,25 +78,14 @@ func parseFilePath(u *url.URL) (op.FileRef, error) {
 	return op.FileRef{ID: id, Section: section, Path: strings.Join(components, "/")}, nil
 }
 
-// decodeComponent undoes the percent encoding of one path component.
-//
-// It refuses dot segments, separators and NUL not only after this decoding but after any further one: whoever sends
-// %252e%252e or %255c hopes for a second decoder behind this one.
+// decodeComponent undoes the percent encoding of one path component, once: what is still encoded afterwards is a name.
+// A component that decodes to a dot segment, or to something with a separator or NUL in it, names no file.
 func decodeComponent(raw string) (string, error) {
 	name, err := url.PathUnescape(raw)
-	if err != nil {
+	if err != nil || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
 		return "", badPath()
 	}
-	for again := name; ; {
-		if again == "." || again == ".." || strings.ContainsAny(again, "/\\\x00") {
-			return "", badPath()
-		}
-		next, err := url.PathUnescape(again)
-		if err != nil || next == again {
-			return name, nil
-		}
-		again = next
-	}
+	return name, nil
 }
 
 func badPath() error { return fault.New(op.ReasonWBBadPath, "") }

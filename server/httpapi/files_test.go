@@ -281,13 +281,13 @@ func TestBrokenDownloadsBreakTheConnection(t *testing.T) {
 	}
 }
 
-// Invariant 3: nothing that names another place, in this decoding or a later one, gets through. The requests are
-// written on the wire as they stand, for a client would tidy them.
+// Invariant 3: nothing that names another place gets through, and what is encoded twice is a name like any other. The
+// requests are written on the wire as they stand, for a client would tidy them.
 func TestTraversalIsRefused(t *testing.T) {
 	f := serve(t, nil)
 	refused := []string{
 		"..", ".", "../x", "a/../x", "a/./x", "a/..", "%2e%2e", "%2e%2e/x", ".%2e/x", "%2E%2E%2Fx", "..%2fx", "a%2fx", "a%5cx", "a\\x", "%00", "a%00b",
-		"%252e%252e", "%252e%252e%252fx", "%252e", "a%252fb", "a%255cb", "%25252e%25252e", "a%2500", "%zz", "%2",
+		"%zz", "%2", "x/%2e%2e/%2e%2e/y", "%2f%2fx", "x%2f",
 	}
 	for _, p := range refused {
 		for _, method := range []string{"GET", "HEAD", "PUT"} {
@@ -305,7 +305,8 @@ func TestTraversalIsRefused(t *testing.T) {
 	if len(f.files.files) != 0 {
 		t.Errorf("something was stored: %v", f.files.files)
 	}
-	for p, want := range map[string]string{"a%20b": "a b", "%C3%A4": "ä", "a+b": "a+b", "100%25": "100%", "x;y=z": "x;y=z", "a:b": "a:b", "..a": "..a", "a%3Fb": "a?b", "%25zz": "%zz"} {
+	for p, want := range map[string]string{"a%20b": "a b", "%C3%A4": "ä", "a+b": "a+b", "100%25": "100%", "x;y=z": "x;y=z", "a:b": "a:b", "..a": "..a", "a%3Fb": "a?b", "%25zz": "%zz",
+		"%252e%252e": "%2e%2e", "..%252fx": "..%2fx", "%252e%252e%252fescape": "%2e%2e%2fescape", "a%255cb": "a%5cb"} {
 		if status := raw(t, f, "PUT", "/v1/workbenches/wb1/files/outputs/"+p); status != 201 {
 			t.Errorf("PUT %s: status %d, want 201", p, status)
 		}

@@ -112,11 +112,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	handler := rt.methods[r.Method]
 	if handler == nil {
-		if rt.area == op.AreaOperator && (r.Method == http.MethodGet || r.Method == http.MethodPost) {
-			// Between its two methods that contract knows no 405: a path with the other one does not exist.
-			h.Fail(w, r, rt.area, fault.New(op.ReasonNotFoundRoute, ""))
-			return
-		}
 		w.Header()["Allow"] = []string{rt.allow}
 		h.Fail(w, r, rt.area, fault.New(op.ReasonMethodNotAllowed, ""))
 		return

@@ -103,7 +103,7 @@ func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data := buf.Bytes()
 	m, serr := scan(data)
 	if serr != nil {
-		writeError(w, http.StatusBadRequest, m.id, serr.code, serr.text)
+		writeError(w, http.StatusBadRequest, idOrNull(m.id), serr.code, serr.text)
 		buf.Release()
 		return
 	}
@@ -184,7 +184,7 @@ func refuseBody(w http.ResponseWriter, err error) {
 	writeError(w, e.Reason.Face().HTTPStatus, nil, codeInvalidRequest, e.Message)
 }
 
-// writeError writes a JSON-RPC error. MCP's schema knows no null id, so that an unknown one is left out.
+// writeError writes a JSON-RPC error. id is nil when no message was looked at, and null when one could not be read.
 func writeError(w http.ResponseWriter, status int, id []byte, code int, text string) {
 	writeErrorData(w, status, id, code, text, nil)
 }

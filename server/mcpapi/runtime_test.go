@@ -350,7 +350,7 @@ func TestIncompleteProfilesAreRefused(t *testing.T) {
 	}
 }
 
-// Invariant 4, and the text content: the structured content once more, indented.
+// Invariant 4, and the text content: the structured content once more, byte for byte.
 func TestToolResult(t *testing.T) {
 	rt := newRuntime(t, nil)
 	for args, wantError := range map[string]bool{`{"id":"wb1","path":"a.txt"}`: false, `{"id":"wb1","path":"b"}`: true, `{}`: true} {
@@ -373,7 +373,7 @@ func TestToolResult(t *testing.T) {
 			t.Errorf("%s: status %d, error %s, isError %v", args, w.Code, got.Error, got.Result.IsError)
 		}
 		if len(got.Result.Content) != 1 || got.Result.Content[0].Type != "text" ||
-			got.Result.Content[0].Text != string(appendPretty(nil, got.Result.StructuredContent, false)) {
+			got.Result.Content[0].Text != string(got.Result.StructuredContent) {
 			t.Errorf("%s: content %+v beside %s", args, got.Result.Content, got.Result.StructuredContent)
 		}
 		var envelope map[string]any

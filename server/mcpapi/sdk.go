@@ -78,7 +78,7 @@ func (rt *Runtime) handler(t *mcp.Tool, protocol call.Protocol) sdk.ToolHandler 
 
 func toolResult(a answer) *sdk.CallToolResult {
 	return &sdk.CallToolResult{
-		Content:           []sdk.Content{&sdk.TextContent{Text: string(appendPretty(nil, a.json, false))}},
+		Content:           []sdk.Content{&sdk.TextContent{Text: string(a.json)}},
 		StructuredContent: json.RawMessage(a.json),
 		IsError:           a.isError,
 	}

@@ -135,7 +135,7 @@ func (s *shortPath) serve(w http.ResponseWriter, r *http.Request, m *message) bo
 func (s *shortPath) append(dst, id []byte, a answer, family wire) []byte {
 	dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), id...)
 	dst = append(dst, s.head[family]...)
-	dst = appendPretty(dst, a.json, true)
+	dst = appendQuoted(dst, a.json)
 	dst = append(append(dst, `"}],"structuredContent":`...), a.json...)
 	if a.isError {
 		return append(dst, s.errorTail[family]...)
