@@ -42,6 +42,7 @@ site has made or that name another host. SIGTERM and SIGINT drain: what was begu
 			if err := boot.CheckListen(listen, nonlocal); err != nil {
 				return err
 			}
+			boot.TuneMemory()
 			ctx := cmd.Context()
 			n, err := boot.Own(ctx, boot.Config{Dir: p.dir, WorkbenchRoot: p.root, Role: boot.RoleServe, Logger: c.log,
 				AllowedHosts: append(hosts, listenHost(listen)...), MaxBodyBytes: maxBody, DrainTimeout: drain, LifecycleDisabled: lifecycleDisabled()})

@@ -71,6 +71,13 @@ func (b *Buffer) Release() {
 	*b = Buffer{}
 }
 
+// Abandon gives the share of the budget back and leaves the memory to the garbage collector, for bodies that somebody
+// may still be reading. Bytes may not be called afterwards.
+func (b *Buffer) Abandon() {
+	b.pooled = nil
+	b.Release()
+}
+
 var small = sync.Pool{New: func() any { p := make([]byte, 0, smallSize); return &p }}
 
 // Read reads the body of r whole, at most limit bytes of it. The error carries a reason: BODY_TOO_LARGE, UNAVAILABLE

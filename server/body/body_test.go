@@ -76,11 +76,18 @@ func TestBudget(t *testing.T) {
 	if _, err := b.Read(httptest.NewRecorder(), request(strings.NewReader("short"), size), 4*size); !fault.Is(err, op.ReasonCancelled) {
 		t.Errorf("a body that ends early: %v", err)
 	}
-	again, err := large(size)
-	if err != nil {
-		t.Fatalf("the budget did not come back: %v", err)
+	for range 3 {
+		again, err := large(size)
+		if err != nil {
+			t.Fatalf("the budget did not come back: %v", err)
+		}
+		// Whoever abandons a body may go on reading it, and no longer holds a share.
+		data := again.Bytes()
+		again.Abandon()
+		if len(data) != size {
+			t.Errorf("%d bytes after Abandon", len(data))
+		}
 	}
-	again.Release()
 }
 
 func TestReaderRemembersWhoseErrorItWas(t *testing.T) {

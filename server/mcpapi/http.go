@@ -99,7 +99,6 @@ func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseBody(w, err)
 		return
 	}
-	// The SDK's goroutines may hold on to the body after it has answered, so that only the short path gives it back.
 	data := buf.Bytes()
 	m, serr := scan(data)
 	if serr != nil {
@@ -114,6 +113,9 @@ func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if ids := w.Header()["X-Request-Id"]; len(ids) > 0 {
 		r = r.WithContext(call.WithRequestID(r.Context(), ids[0]))
 	}
+	// The SDK's goroutines may hold on to the body after it has answered: its memory is not used again, but its share of
+	// the budget ends here.
+	defer buf.Abandon()
 	if endless(w, &m) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()

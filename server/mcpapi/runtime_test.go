@@ -17,6 +17,7 @@ import (
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/gen/mcp"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
+	"github.com/sawhorse-dev/sawhorse/server/body"
 	"github.com/sawhorse-dev/sawhorse/server/call"
 )
 
@@ -456,6 +457,28 @@ func TestMetaCacheIsBounded(t *testing.T) {
 	c.judge(fmt.Appendf(nil, `{"pad":%q}`, strings.Repeat("x", maxMetaBytes)))
 	if c.known.Load() != nil {
 		t.Error("a verdict that will not be asked for again is remembered")
+	}
+}
+
+// Large messages give their share of the budget back, whichever path answers them.
+func TestLargeMessagesDoNotEatTheBudget(t *testing.T) {
+	p := Workbench(newPipeline(t), "1")
+	rt, err := New(p, Options{Budget: body.NewBudget(1 << 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pad := strings.Repeat("x", 700<<10)
+	for range 4 {
+		for name, content := range map[string]string{
+			"the SDK":        `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x":"` + pad + `"}}}`,
+			"a notification": `{"jsonrpc":"2.0","method":"notifications/initialized","params":{"_meta":{"x":"` + pad + `"}}}`,
+			"the short path": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"workbench_stat","arguments":{"id":"` + pad + `"}}}`,
+			"the door":       `{"jsonrpc":"2.0","id":1,"id":2,"method":"` + pad + `"}`,
+		} {
+			if w := post(rt, content, nil); w.Code >= 500 {
+				t.Fatalf("%s: %d %s", name, w.Code, w.Body)
+			}
+		}
 	}
 }
 
