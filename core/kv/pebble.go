@@ -75,7 +75,7 @@ func (s *Store) makeStore(dir string) error {
 func (s *Store) pebbleOptions() *pebble.Options {
 	schema := cockroachkvs.KeySchema
 	o := &pebble.Options{
-		FS:                 s.fs,
+		FS:                 markerFS{s.fs},
 		Cache:              s.cache,
 		FormatMajorVersion: pebbleFormat,
 		Comparer:           &cockroachkvs.Comparer,
