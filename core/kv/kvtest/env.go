@@ -6,6 +6,8 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -107,9 +109,40 @@ func NewCrashFS() kv.FS { return vfs.NewCrashableMem() }
 // CrashClone returns a file system of NewCrashFS as it would be found after the
 // power had been cut now. How much of what was not synced is there is drawn from
 // the seed.
+//
+// The draw takes each name in a directory by itself. Pebble relies on a little
+// more: that the newer of two names is not there without the older one, when it
+// creates a manifest and then the marker that points to it. Journaling file
+// systems give that; a draw that does not is drawn again.
 func CrashClone(fs kv.FS, seed uint64) kv.FS {
 	rng := rand.New(rand.NewPCG(seed, 0x5AE))
-	return fs.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+	percent := rng.IntN(101)
+	for {
+		clone := fs.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rng})
+		if !dangling(clone, "/") {
+			return clone
+		}
+	}
+}
+
+// dangling reports whether the newest marker in a directory below dir points to
+// a manifest that is not there.
+func dangling(fs *vfs.MemFS, dir string) bool {
+	names, err := fs.List(dir)
+	if err != nil {
+		return false // a file
+	}
+	slices.Sort(names) // markers by their number
+	target := ""
+	for _, name := range names {
+		if _, pointer, ok := strings.Cut(name, "marker.manifest."); ok {
+			_, target, _ = strings.Cut(pointer, ".")
+		}
+		if dangling(fs, fs.PathJoin(dir, name)) {
+			return true
+		}
+	}
+	return target != "" && !slices.Contains(names, target)
 }
 
 // IDs returns an id source that gives the same ids for the same seed.
