@@ -78,7 +78,7 @@ func New(o Options) *Handler {
 	options := handlerOptions(int(o.MaxMessageBytes), o.Logger)
 	h := &Handler{writer: connect.NewErrorWriter(options...), limit: o.MaxMessageBytes}
 	c := caller{o.Pipeline}
-	bindconnect.Mount(h.mount, c, func(d *op.Descriptor, err error) error { return c.fail(context.Background(), d, err) }, options...)
+	bindconnect.Mount(h.mount, c, c.fail, options...)
 	names := bindconnect.Services()
 	h.health = grpchealth.NewStaticChecker(names...)
 	h.mount(grpchealth.NewHandler(h.health, options...))

@@ -324,7 +324,7 @@ func TestMountedServicesAnswer(t *testing.T) {
 		return statResult(), nil
 	}}
 	mux := http.NewServeMux()
-	bindconnect.Mount(mux.Handle, c, func(d *op.Descriptor, err error) error {
+	bindconnect.Mount(mux.Handle, c, func(_ context.Context, d *op.Descriptor, err error) error {
 		if inv := new(op.Invalid); errors.As(err, &inv) {
 			refusals = append(refusals, inv)
 			return connect.NewError(connect.CodeInvalidArgument, inv)

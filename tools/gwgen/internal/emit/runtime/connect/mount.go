@@ -56,25 +56,38 @@ type Response struct {
 	value   op.Result
 }
 
+// emptyBody reads a body of no bytes, with which the runtime does not trouble a codec: in the binary form that is the
+// message without members, in JSON it is no value at all.
+func (b *binding) emptyBody(ctx context.Context) (op.Request, *Invalid) {
+	if info, ok := connect.CallInfoForHandlerContext(ctx); ok && strings.Contains(info.RequestHeader().Get("Content-Type"), "json") {
+		_, refused := b.op.Decode(nil)
+		return nil, refused
+	}
+	return b.requestFrom(b.newRequest())
+}
+
 // Mount registers every operation that Connect carries, one handler a service, with handle. opts come after the codecs,
 // which Mount sets. fail turns an error, also an *op.Invalid, into the one that the client gets; the arguments have
 // been validated when c is called.
-func Mount(handle func(pattern string, h http.Handler), c Caller, fail func(d *op.Descriptor, err error) error, opts ...connect.HandlerOption) {
+func Mount(handle func(pattern string, h http.Handler), c Caller, fail func(ctx context.Context, d *op.Descriptor, err error) error, opts ...connect.HandlerOption) {
 	services := map[string]map[string]http.Handler{}
 	for _, b := range bindings {
 		if b == nil {
 			continue
 		}
 		serve := func(ctx context.Context, in *Request) (*Response, error) {
+			if in.value == nil && in.refused == nil {
+				in.value, in.refused = b.emptyBody(ctx)
+			}
 			if in.refused == nil {
 				in.refused = in.value.Validate()
 			}
 			if in.refused != nil {
-				return nil, fail(b.op, in.refused)
+				return nil, fail(ctx, b.op, in.refused)
 			}
 			res, err := c.Call(ctx, b.op, in.value)
 			if err != nil {
-				return nil, fail(b.op, err)
+				return nil, fail(ctx, b.op, err)
 			}
 			return &Response{b, res}, nil
 		}
