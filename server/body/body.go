@@ -26,6 +26,9 @@ const DefaultBudget = 256 << 20
 // Patience is how long a peer may stand still in the middle of a body.
 const Patience = 30 * time.Second
 
+// answerWithin is how long after a body the answer may take to be made and taken.
+const answerWithin = time.Minute
+
 // Budget bounds the memory of bodies that are held whole. It is safe for concurrent use.
 type Budget struct {
 	left atomic.Int64
@@ -170,9 +173,13 @@ type Reader struct {
 	count int64
 }
 
-// NewReader returns a reader of in, which is the body of the request that w answers.
+// NewReader returns a reader of in, which is the body of the request that w answers. While the body comes, the deadline
+// of the answer moves ahead as well: its time begins when the body has ended.
 func NewReader(w http.ResponseWriter, in io.Reader) *Reader {
-	return &Reader{in: in, pace: pace{set: http.NewResponseController(w).SetReadDeadline}}
+	rc := http.NewResponseController(w)
+	return &Reader{in: in, pace: pace{set: func(t time.Time) error {
+		return errors.Join(rc.SetReadDeadline(t), rc.SetWriteDeadline(t.Add(answerWithin)))
+	}}}
 }
 
 // Read implements io.Reader.

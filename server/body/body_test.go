@@ -1,6 +1,7 @@
 package body_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -147,6 +148,32 @@ func TestPatience(t *testing.T) {
 	})
 }
 
+// A body that takes longer than the server gives an answer is answered all the same.
+func TestLongBodiesAreAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := serveWith(t, &http.Server{ReadTimeout: time.Minute, WriteTimeout: 90 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			in := body.NewReader(w, r.Body)
+			io.Copy(io.Discard, in)
+			if in.Failure() != nil {
+				t.Errorf("the body failed after %d bytes: %v", in.Count(), in.Failure())
+			}
+			io.WriteString(w, "stored")
+		})})
+		client.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n"))
+		for range 20 {
+			time.Sleep(20 * time.Second)
+			client.Write([]byte("x"))
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil {
+			t.Fatalf("after %d seconds: %v", 20*20, err)
+		}
+		if b, err := io.ReadAll(resp.Body); err != nil || string(b) != "stored" {
+			t.Errorf("%q, %v", b, err)
+		}
+	})
+}
+
 func TestPatienceWithAReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := make(chan error, 1)
@@ -169,11 +196,12 @@ func TestPatienceWithAReceiver(t *testing.T) {
 }
 
 // serve runs h on one connection in memory, which has deadlines, and returns the client's end.
-func serve(t *testing.T, h http.Handler) net.Conn {
+func serve(t *testing.T, h http.Handler) net.Conn { return serveWith(t, &http.Server{Handler: h}) }
+
+func serveWith(t *testing.T, srv *http.Server) net.Conn {
 	client, server := net.Pipe()
 	l := &oneListener{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
 	l.conn <- server
-	srv := &http.Server{Handler: h}
 	go srv.Serve(l)
 	t.Cleanup(func() { client.Close(); srv.Close() })
 	return client

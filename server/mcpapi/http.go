@@ -102,7 +102,12 @@ func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data := buf.Bytes()
 	m, serr := scan(data)
 	if serr != nil {
-		writeError(w, http.StatusBadRequest, idOrNull(m.id), serr.code, serr.text)
+		writeError(w, http.StatusBadRequest, m.echo(), serr.code, serr.text)
+		buf.Release()
+		return
+	}
+	if m.batch {
+		writeError(w, http.StatusBadRequest, m.echo(), codeInvalidRequest, noBatches)
 		buf.Release()
 		return
 	}
@@ -176,6 +181,10 @@ func acceptsBoth(r *http.Request) bool {
 	}
 	return json && stream
 }
+
+// noBatches says why a batch is refused on every transport: the protocol has given them up, and a small one can ask for
+// answers that fill the memory.
+const noBatches = "batches are not served; send one message at a time"
 
 // Fail answers a request that was refused before its message was read.
 func Fail(w http.ResponseWriter, err error) { refuseBody(w, err) }

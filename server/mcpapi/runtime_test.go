@@ -193,7 +193,7 @@ func exchanges() []exchange {
 		{"legacy resources", `{"jsonrpc":"2.0","id":0,"method":"resources/list"}`, v("2025-06-18"), false},
 		{"legacy unknown method", `{"jsonrpc":"2.0","id":0,"method":"tools/dance"}`, v("2025-06-18"), false},
 		{"unknown revision", legacyCall("workbench_stat", stat), v("2024-01-01"), false},
-		{"batch of the revision that has it", `[` + legacyCall("workbench_stat", stat) + `]`, v("2025-03-26"), false},
+		{"batch of a revision that had it", `[` + legacyCall("workbench_stat", stat) + `]`, v("2025-03-26"), false},
 		{"batch of a revision that has not", `[` + legacyCall("workbench_stat", stat) + `]`, v("2025-06-18"), false},
 		{"empty batch", `[]`, nil, false},
 		{"Last-Event-ID", legacyCall("workbench_stat", stat), map[string]string{"Last-Event-Id": "1"}, false},
@@ -207,6 +207,8 @@ func exchanges() []exchange {
 		{"Content-Type with charset", legacyCall("workbench_stat", stat), map[string]string{"Content-Type": "application/json; charset=utf-8"}, true},
 		{"duplicate member", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, v("2025-06-18"), false},
 		{"trailing bytes", legacyCall("workbench_stat", stat) + "garbage", v("2025-06-18"), false},
+		{"an object for an id", `{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`, v("2025-06-18"), false},
+		{"true for an id", `{"jsonrpc":"2.0","id":true,"method":"ping"}`, v("2025-06-18"), false},
 		{"not JSON", `{"jsonrpc":`, v("2025-06-18"), false},
 		{"nothing", ``, v("2025-06-18"), false},
 	}
@@ -229,11 +231,20 @@ func TestShortPathAndSDKAgree(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the short path differs (-SDK +short):\n%s", diff)
 			}
+			if strings.HasPrefix(got.Type, "application/json") && !isJSON(got.Body) {
+				t.Errorf("the answer %q is no JSON", got.Body)
+			}
 			if taken := takes(short, e); taken != e.short {
 				t.Errorf("taken by the short path: %v, want %v", taken, e.short)
 			}
 		})
 	}
+}
+
+// isJSON reports whether a body was read as a JSON value, and not kept as text.
+func isJSON(body any) bool {
+	_, text := body.(string)
+	return !text
 }
 
 // takes reports whether the short path answers a request by itself.
@@ -252,7 +263,7 @@ func takes(rt *Runtime, e exchange) bool {
 		return false
 	}
 	m, err := scan([]byte(e.body))
-	return err == nil && rt.short.serve(httptest.NewRecorder(), r, &m)
+	return err == nil && !m.batch && rt.short.serve(httptest.NewRecorder(), r, &m)
 }
 
 // FuzzShortPath holds the two paths together on inputs that nobody thought of.

@@ -34,6 +34,14 @@ type message struct {
 	odd       bool // holds top-level members beyond those of a request
 }
 
+// echo is the id as an answer may repeat it: null unless it is one that every reader reads the same way.
+func (m *message) echo() []byte {
+	if m.idKind == idString || m.idKind == idInteger {
+		return m.id
+	}
+	return []byte("null")
+}
+
 // params is what the door reads of the params member, as far as tools/call and tools/list need it.
 type params struct {
 	kind      byte // first byte of the value: '{' for an object, 0 when absent
@@ -513,8 +521,9 @@ func (s *scanner) message() message {
 				s.value()
 			}
 		case "id":
-			m.idKind = s.id()
-			m.id = s.b[start:s.i]
+			if m.idKind = s.id(); s.err == nil {
+				m.id = s.b[start:s.i:s.i]
+			}
 		case "method":
 			if s.peek() != '"' {
 				s.invalid("method is a string")

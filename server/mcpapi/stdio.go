@@ -131,10 +131,10 @@ func (s *stdio) accept(data []byte) {
 	m, serr := scan(data)
 	switch {
 	case serr != nil:
-		s.replyError(idOrNull(m.id), serr.code, serr.text)
+		s.replyError(m.echo(), serr.code, serr.text)
 		return
 	case m.batch:
-		s.replyError([]byte("null"), codeInvalidRequest, "batches are not served; send one message a line")
+		s.replyError(m.echo(), codeInvalidRequest, noBatches)
 		return
 	}
 	switch string(m.method) {
@@ -150,14 +150,14 @@ func (s *stdio) accept(data []byte) {
 	}
 	msg, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
-		s.replyError(idOrNull(m.id), codeInvalidRequest, "the message is not a JSON-RPC request")
+		s.replyError(m.echo(), codeInvalidRequest, "the message is not a JSON-RPC request")
 		return
 	}
 	req, ok := msg.(*jsonrpc.Request)
 	counted := ok && req.IsCall() && req.Method != methodListen
 	if counted && !methods[req.Method] {
 		// The SDK would say the same, but only to clients that have initialized.
-		s.replyError(m.id, codeMethodNotFound, "there is no such method")
+		s.replyError(m.echo(), codeMethodNotFound, "there is no such method")
 		return
 	}
 	if counted {
@@ -210,13 +210,6 @@ var methods = map[string]bool{
 }
 
 const methodListen = "subscriptions/listen"
-
-func idOrNull(id []byte) []byte {
-	if id == nil {
-		return []byte("null")
-	}
-	return id
-}
 
 // ours reports whether a call or list is plain enough to be answered without the SDK.
 func (s *stdio) ours(m *message) bool {

@@ -33,6 +33,8 @@ func TestStdioAnswers(t *testing.T) {
 		{"a batch", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600}}`},
 		{"a number", `5`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600}}`},
 		{"another version", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600}}`},
+		{"an array for an id", `{"jsonrpc":"2.0","id":[],"method":"ping"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600}}`},
+		{"an endless number for an id", `{"jsonrpc":"2.0","id":` + strings.Repeat("9", 400) + `,"method":"dance"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600}}`},
 		{"no method", `{"jsonrpc":"2.0","id":4}`, `{"jsonrpc":"2.0","id":4,"error":{"code":-32600}}`},
 		{"an unknown method", `{"jsonrpc":"2.0","id":5,"method":"dance"}`, `{"jsonrpc":"2.0","id":5,"error":{"code":-32601}}`},
 		{"a call without a name", `{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{}}`, `{"jsonrpc":"2.0","id":6,"error":{"code":-32602}}`},
