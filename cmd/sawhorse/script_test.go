@@ -220,7 +220,6 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 		if !strings.Contains(line, `"retryable":true`) || time.Now().After(deadline) {
 			ts.Fatalf("heard %s", line)
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 
