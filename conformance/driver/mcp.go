@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -86,6 +87,13 @@ func (d *mcpDriver) learn(ctx context.Context) error {
 	if !ok {
 		return fmt.Errorf("tools/list answered %s", value.Shorten(result))
 	}
+	// Every connection gets the same list, and looking at it takes longer than most scenarios.
+	list := string(value.Encode(v))
+	learned.Lock()
+	defer learned.Unlock()
+	if d.outputs = learned.lists[list]; d.outputs != nil {
+		return nil
+	}
 	if err := d.end.Contract.CheckTools(v); err != nil {
 		return fmt.Errorf("tools/list: %w", err)
 	}
@@ -114,8 +122,17 @@ func (d *mcpDriver) learn(ctx context.Context) error {
 		}
 		d.outputs[fmt.Sprint(name)] = compiled
 	}
+	if len(learned.lists) < 8 {
+		learned.lists[list] = d.outputs
+	}
 	return nil
 }
+
+// learned holds the output schemas of lists of tools that were found good.
+var learned = struct {
+	sync.Mutex
+	lists map[string]map[string]*jsonschema.Schema
+}{lists: map[string]map[string]*jsonschema.Schema{}}
 
 // request writes a JSON-RPC request with the members of params and, in place of member raw, bytes as they are.
 func (d *mcpDriver) request(method string, params map[string]any, raw []byte) (id string, message []byte) {
