@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Contract is everything a specification tree says. It does not change after Load and may be shared.
+// Contract is everything a specification tree says. It is safe for concurrent use.
 type Contract struct {
 	operations   map[string]*Operation
 	order        []*Operation

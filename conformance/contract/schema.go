@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
@@ -19,8 +20,10 @@ import (
 
 // document is one source that holds schemas.
 type document struct {
-	name     string
-	root     any
+	name string
+	root any
+
+	mu       sync.Mutex // over compiler and compiled: answers of many runs are checked at once
 	compiler *jsonschema.Compiler
 	compiled map[string]*schema
 }
@@ -65,6 +68,8 @@ func (c *Contract) document(tree fs.FS, name string) (*document, error) {
 }
 
 func (d *document) compile(at string) (*schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if s := d.compiled[at]; s != nil {
 		return s, nil
 	}
