@@ -285,7 +285,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 func (s *Server) stop(hs *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.DrainTimeout)
 	defer cancel()
-	s.log.LogAttrs(ctx, slog.LevelInfo, "draining", slog.Duration("at_most", s.o.DrainTimeout))
+	s.log.LogAttrs(ctx, slog.LevelDebug, "draining", slog.Duration("at_most", s.o.DrainTimeout))
 	s.connect.Drain()
 	s.drain()
 	var sockets sync.WaitGroup

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,9 @@ site has made or that name another host. SIGTERM and SIGINT drain: what was begu
 			if examples {
 				writeExamples(cmd.ErrOrStderr(), url, p.dir)
 			}
+			defer context.AfterFunc(ctx, func() {
+				c.log.LogAttrs(ctx, slog.LevelInfo, "draining", slog.Duration("at_most", drain))
+			})()
 			err = n.Serve(ctx, l)
 			c.log.LogAttrs(ctx, slog.LevelInfo, "stopped")
 			return err

@@ -110,15 +110,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case handler == nil || strings.HasPrefix(r.URL.Path, "/sawhorse.") && !procedures[r.URL.Path]:
 		h.Fail(w, r, op.AreaWorkbench, fault.New(op.ReasonNotFoundRoute, "No procedure of this name is served."))
-	case h.limit > 0 && r.ContentLength > h.limit+frameSlack:
+	case h.limit > 0 && r.ContentLength > h.limit+frameSlack(r):
 		h.Fail(w, r, op.AreaWorkbench, fault.New(op.ReasonBodyTooLarge, "").With("maximum_bytes", h.limit))
 	default:
 		handler.ServeHTTP(w, r)
 	}
 }
 
-// frameSlack is what a protocol may put around a message; the message itself is measured by the handler.
-const frameSlack = 1 << 10
+// frameSlack is what the protocol puts around a message; the message itself is measured by the handler.
+func frameSlack(r *http.Request) int64 {
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		return 5
+	}
+	return 0
+}
 
 var procedures = func() map[string]bool {
 	m := map[string]bool{}

@@ -98,7 +98,7 @@ func (h *Handler) upload(w http.ResponseWriter, r *http.Request) (*upload, error
 		return nil, fault.New(op.ReasonWBInvalidArguments, "On a PUT, If-None-Match is a star: it creates, which is the default.")
 	}
 	if r.ContentLength > up.limit {
-		return nil, fault.New(op.ReasonWBPayloadTooLarge, "").With("actual_bytes", r.ContentLength).With("maximum_bytes", up.limit)
+		return nil, fault.New(op.ReasonWBPayloadTooLarge, "The file is larger than this server stores.").With("actual_bytes", r.ContentLength).With("maximum_bytes", up.limit)
 	}
 	up.paced = body.NewReader(w, http.MaxBytesReader(w, r.Body, up.limit))
 	up.Reader = up.paced
@@ -133,7 +133,7 @@ func (u *upload) failure() error {
 	}
 	var over *http.MaxBytesError
 	if errors.As(err, &over) {
-		return fault.New(op.ReasonWBPayloadTooLarge, "").With("actual_bytes", u.paced.Count()+1).With("maximum_bytes", u.limit)
+		return fault.New(op.ReasonWBPayloadTooLarge, "The file is larger than this server stores.").With("actual_bytes", u.paced.Count()+1).With("maximum_bytes", u.limit)
 	}
 	return err
 }
@@ -152,7 +152,7 @@ func condition(ctx context.Context, files op.Files, ref op.FileRef, up *upload) 
 		}
 		defer f.Close()
 		card := f.Card()
-		return op.FileCondition{}, fault.New(op.ReasonWBAlreadyExists, "").With("conflict", "PathGeneration").
+		return op.FileCondition{}, fault.New(op.ReasonWBAlreadyExists, taken).With("conflict", "PathGeneration").
 			With("path", ref.Section+"/"+ref.Path).With("generation", card.Generation).With("digest_uri", card.DigestURI)
 	}
 	f, err := files.OpenFile(ctx, ref)
@@ -170,12 +170,23 @@ func condition(ctx context.Context, files op.Files, ref op.FileRef, up *upload) 
 	return op.FileCondition{IfGeneration: &card.Generation}, nil
 }
 
+// taken says how to replace a file on this route.
+const taken = "A file is already stored at this path. To replace it, send its ETag in If-Match."
+
 // preconditioned says in HTTP's words that the file changed while its successor was on the way.
 func preconditioned(err error, cond op.FileCondition) error {
-	if cond.IfGeneration == nil || err == nil {
-		return err
+	if err == nil {
+		return nil
 	}
 	e := fault.From(err)
+	if cond.IfGeneration == nil {
+		if e.Reason == op.ReasonWBAlreadyExists {
+			said := *e
+			said.Message = taken
+			return &said
+		}
+		return err
+	}
 	switch e.Reason {
 	case op.ReasonWBGenerationConflict, op.ReasonWBNotFound:
 		out := fault.New(op.ReasonPreconditionFailed, "").Because(e)

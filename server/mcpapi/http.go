@@ -91,6 +91,11 @@ func (rt *Runtime) now() time.Time { return time.Time{} }
 // ServeHTTP answers one request of streamable HTTP.
 func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || !jsonContent(r) || !acceptsBoth(r) {
+		if rt.profile.Pipeline != nil {
+			said := &worded{ResponseWriter: w, id: []byte("null")}
+			defer said.end()
+			w = said
+		}
 		rt.sdkFor(r, nil).ServeHTTP(w, r)
 		return
 	}
@@ -111,9 +116,24 @@ func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		buf.Release()
 		return
 	}
+	if m.idKind == idNull && m.hasMethod {
+		writeError(w, http.StatusBadRequest, m.echo(), codeInvalidRequest, unfitID)
+		buf.Release()
+		return
+	}
 	if rt.short != nil && rt.short.serve(w, r, &m) {
 		buf.Release()
 		return
+	}
+	if rt.profile.Pipeline != nil && m.called() && m.method != nil && !rt.serves(string(m.method)) && r.Header.Get("Mcp-Protocol-Version") < version20260728 {
+		writeError(w, http.StatusOK, m.echo(), codeMethodNotFound, noMethod)
+		buf.Release()
+		return
+	}
+	if rt.profile.Pipeline != nil {
+		said := &worded{ResponseWriter: w, id: m.echo()}
+		defer said.end()
+		w = said
 	}
 	if ids := w.Header()["X-Request-Id"]; len(ids) > 0 {
 		r = r.WithContext(call.WithRequestID(r.Context(), ids[0]))
@@ -185,6 +205,45 @@ func acceptsBoth(r *http.Request) bool {
 // noBatches says why a batch is refused on every transport: the protocol has given them up, and a small one can ask for
 // answers that fill the memory.
 const noBatches = "batches are not served; send one message at a time"
+
+// worded turns the SDK's refusals in plain text into JSON-RPC errors: a client of the protocol reads nothing else.
+type worded struct {
+	http.ResponseWriter
+	id     []byte
+	status int // of a refusal in plain text; 0 otherwise
+	text   []byte
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *worded) WriteHeader(status int) {
+	if status >= 400 && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		w.status = status
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *worded) Write(p []byte) (int, error) {
+	if w.status != 0 {
+		w.text = append(w.text, p...)
+		return len(p), nil
+	}
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap serves http.ResponseController.
+func (w *worded) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements http.Flusher, for event streams.
+func (w *worded) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // memory has nothing to flush
+
+// end writes the refusal, if there was one.
+func (w *worded) end() {
+	if w.status != 0 {
+		writeError(w.ResponseWriter, w.status, w.id, codeInvalidRequest, strings.TrimSpace(string(w.text)))
+	}
+}
 
 // Fail answers a request that was refused before its message was read.
 func Fail(w http.ResponseWriter, err error) { refuseBody(w, err) }

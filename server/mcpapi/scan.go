@@ -3,9 +3,12 @@ package mcpapi
 import (
 	"bytes"
 	"encoding/binary"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
 // maxEnvelopeDepth bounds the nesting of a whole message. Arguments have a lower bound of their own, in their decoder.
@@ -17,9 +20,9 @@ type idKind uint8
 const (
 	idAbsent idKind = iota
 	idNull
-	idString // without escapes
+	idString  // without escapes
+	idEscaped // a string with escapes
 	idInteger
-	idOther // a string with escapes, a fraction, or no id at all by the rules of JSON-RPC
 )
 
 // message is what the door reads of one JSON-RPC message. Slices point into the scanned bytes.
@@ -34,13 +37,16 @@ type message struct {
 	odd       bool // holds top-level members beyond those of a request
 }
 
-// echo is the id as an answer may repeat it: null unless it is one that every reader reads the same way.
+// echo is the id as an answer repeats it, exactly as it was written; null when there is none.
 func (m *message) echo() []byte {
-	if m.idKind == idString || m.idKind == idInteger {
+	if m.called() {
 		return m.id
 	}
 	return []byte("null")
 }
+
+// called reports whether the message has an id that an answer can be found by.
+func (m *message) called() bool { return m.idKind > idNull }
 
 // params is what the door reads of the params member, as far as tools/call and tools/list need it.
 type params struct {
@@ -550,31 +556,34 @@ func (s *scanner) message() message {
 	return m
 }
 
+// unfitID says which ids can be answered.
+const unfitID = "id is a string, or an integer that a double can hold"
+
 func (s *scanner) id() idKind {
 	switch c := s.peek(); {
 	case c == '"':
 		if s.str() == nil {
-			return idOther
+			return idEscaped
 		}
 		return idString
 	case c == '-' || c >= '0' && c <= '9':
 		start := s.i
 		s.number()
-		// Fifteen digits always survive the double in which other implementations keep an id.
-		if raw := s.b[start:s.i]; len(raw) <= 15 && bytes.IndexAny(raw, ".eE") < 0 && string(raw) != "-0" {
+		raw := s.b[start:s.i]
+		// Some implementations keep a double of it, and would answer a request that nobody made.
+		if v, err := strconv.ParseInt(string(raw), 10, 64); err == nil && string(raw) != "-0" && v <= op.LimitMaxSafeInteger && v >= -op.LimitMaxSafeInteger {
 			return idInteger
 		}
-		return idOther
 	case c == 'n':
 		s.literal("null")
 		return idNull
 	default:
 		s.value()
-		if s.err == nil {
-			s.invalid("id is a string or an integer")
-		}
-		return idOther
 	}
+	if s.err == nil {
+		s.invalid(unfitID)
+	}
+	return idAbsent
 }
 
 func (s *scanner) params(p *params) {

@@ -95,11 +95,17 @@ func TestScanLeavesArgumentsToTheirDecoder(t *testing.T) {
 func TestScanIDs(t *testing.T) {
 	for raw, want := range map[string]idKind{
 		`1`: idInteger, `-5`: idInteger, `0`: idInteger, `999999999999999`: idInteger, `"a"`: idString, `""`: idString,
-		`1.0`: idOther, `1e3`: idOther, `-0`: idOther, `9007199254740993`: idOther, `"\u0041"`: idOther, `null`: idNull,
+		`9007199254740991`: idInteger, `-9007199254740991`: idInteger, `"\u0041"`: idEscaped, `null`: idNull,
 	} {
 		m, err := scan([]byte(`{"jsonrpc":"2.0","method":"ping","id":` + raw + `}`))
 		if err != nil || m.idKind != want || string(m.id) != raw {
 			t.Errorf("id %s: kind %d raw %q err %v, want kind %d", raw, m.idKind, m.id, err, want)
+		}
+	}
+	for _, raw := range []string{`1.0`, `1e3`, `-0`, `9007199254740992`, `-9007199254740993`, `9223372036854775808`, `true`, `{}`, `[1]`, `12.5`} {
+		m, err := scan([]byte(`{"jsonrpc":"2.0","method":"ping","id":` + raw + `,"params":{"secret":1}}`))
+		if err == nil || err.code != codeInvalidRequest || string(m.echo()) != "null" {
+			t.Errorf("id %s: %+v, echoed as %q", raw, err, m.echo())
 		}
 	}
 }

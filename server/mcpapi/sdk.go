@@ -84,6 +84,30 @@ func toolResult(a answer) *sdk.CallToolResult {
 	}
 }
 
+// methods are the requests that MCP has for servers, over all revisions. A subscription is not among them: it is never
+// answered, and so is not waited for.
+var methods = map[string]bool{
+	"initialize": true, "ping": true, "server/discover": true, methodCall: true, methodList: true, "completion/complete": true,
+	"logging/setLevel": true, "prompts/get": true, "prompts/list": true, "resources/list": true, "resources/read": true,
+	"resources/subscribe": true, "resources/templates/list": true, "resources/unsubscribe": true,
+}
+
+// declared are those of them that a server of tools alone has.
+var declared = map[string]bool{"initialize": true, "ping": true, "server/discover": true, methodCall: true, methodList: true}
+
+const (
+	methodListen = "subscriptions/listen"
+	noMethod     = "there is no such method here"
+)
+
+// serves reports whether a request's method is one of this profile's.
+func (rt *Runtime) serves(method string) bool {
+	if rt.profile.Pipeline == nil {
+		return methods[method] || method == methodListen
+	}
+	return declared[method] || method == methodListen
+}
+
 // noName says what a tools/call lacks.
 const noName = "params of tools/call have a name, which is a string and not empty"
 
@@ -100,6 +124,9 @@ func (rt *Runtime) unknown() sdk.ToolHandler {
 // middleware puts tools/list into the profile's order and gives unknown tools a tool result.
 func (rt *Runtime) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if rt.profile.Pipeline != nil && methods[method] && !declared[method] {
+			return nil, &jsonrpc.Error{Code: codeMethodNotFound, Message: noMethod}
+		}
 		switch r := req.(type) {
 		case *sdk.CallToolRequest:
 			if r.Params.Name == "" {

@@ -69,7 +69,7 @@ func newShortPath(rt *Runtime) (*shortPath, error) {
 // serve answers m if it is one of the plain requests, and reports whether it did. Nothing has been written when it
 // did not.
 func (s *shortPath) serve(w http.ResponseWriter, r *http.Request, m *message) bool {
-	if m.batch || m.response || m.odd || m.method == nil || m.idKind != idInteger && m.idKind != idString {
+	if m.batch || m.response || m.odd || m.method == nil || !m.called() {
 		return false
 	}
 	var calls bool

@@ -148,6 +148,19 @@ func (s *stdio) accept(data []byte) {
 			return
 		}
 	}
+	method := string(m.method)
+	switch {
+	case m.idKind == idNull && method == "ping":
+		s.reply([]byte(`{"jsonrpc":"2.0","id":null,"result":{}}`))
+		return
+	case m.idKind == idNull && m.hasMethod:
+		s.replyError(m.echo(), codeInvalidRequest, unfitID)
+		return
+	case m.called() && m.hasMethod && m.method != nil && !s.rt.serves(method):
+		// The SDK would say the same, but only to clients that have initialized.
+		s.replyError(m.echo(), codeMethodNotFound, noMethod)
+		return
+	}
 	msg, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
 		s.replyError(m.echo(), codeInvalidRequest, "the message is not a JSON-RPC request")
@@ -155,11 +168,6 @@ func (s *stdio) accept(data []byte) {
 	}
 	req, ok := msg.(*jsonrpc.Request)
 	counted := ok && req.IsCall() && req.Method != methodListen
-	if counted && !methods[req.Method] {
-		// The SDK would say the same, but only to clients that have initialized.
-		s.replyError(m.echo(), codeMethodNotFound, "there is no such method")
-		return
-	}
 	if counted {
 		s.await(req.ID)
 	}
@@ -201,21 +209,11 @@ func (s *stdio) answered(id jsonrpc.ID) {
 	}
 }
 
-// methods are the requests that MCP has for servers, over all revisions. A subscription is not among them: it is never
-// answered, and so is not waited for.
-var methods = map[string]bool{
-	"initialize": true, "ping": true, "server/discover": true, methodCall: true, methodList: true, "completion/complete": true,
-	"logging/setLevel": true, "prompts/get": true, "prompts/list": true, "resources/list": true, "resources/read": true,
-	"resources/subscribe": true, "resources/templates/list": true, "resources/unsubscribe": true,
-}
-
-const methodListen = "subscriptions/listen"
-
 // ours reports whether a call or list is plain enough to be answered without the SDK.
 func (s *stdio) ours(m *message) bool {
 	p := &m.params
 	verdict := s.short.metas.judge(p.meta)
-	if m.odd || m.response || m.idKind == idOther || p.odd || p.hasCursor || !verdict.usable || verdict.version > version20260728 {
+	if m.response || !verdict.usable || verdict.version > version20260728 {
 		return false
 	}
 	if string(m.method) == methodList {
@@ -241,7 +239,7 @@ func (s *stdio) enqueue(m *message, data []byte) {
 		j.cancel()
 		return
 	}
-	if m.idKind == idString || m.idKind == idInteger {
+	if m.called() {
 		s.pending[string(m.id)] = j
 	}
 	s.sending.Add(1)
@@ -294,6 +292,11 @@ func (s *stdio) run(j *job) {
 	}
 	var answer []byte
 	switch {
+	case string(m.method) == methodList && p.hasCursor:
+		if m.idKind != idAbsent {
+			s.replyError(m.echo(), codeInvalidParams, "there is one page, which needs no cursor")
+		}
+		return
 	case string(m.method) == methodList:
 		answer = append(append([]byte(`{"jsonrpc":"2.0","id":`), m.id...), s.short.list[family]...)
 	case len(p.name) == 0:
