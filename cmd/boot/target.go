@@ -89,7 +89,9 @@ func attached(c Config) (*Target, error) {
 	if want := strings.TrimRight(c.WorkbenchRoot, "/"); c.WorkbenchRoot != "" && want != e.WorkbenchRoot {
 		return nil, fmt.Errorf("--workbench-root %s: the data directory was made with %s", c.WorkbenchRoot, e.WorkbenchRoot)
 	}
-	return through(remote.New("http://localhost", func(ctx context.Context) (net.Conn, error) { return datadir.Dial(ctx, c.Dir) }))
+	client := remote.New("http://localhost", func(ctx context.Context) (net.Conn, error) { return datadir.Dial(ctx, c.Dir) })
+	client.SayAbsent("Nobody has the data directory open at the moment: start sawhorse serve or mcp on it, or try again shortly.")
+	return through(client)
 }
 
 func through(client *remote.Client) (*Target, error) {

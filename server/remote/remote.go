@@ -33,8 +33,9 @@ const dialTimeout = 5 * time.Second
 
 // Client calls one server. It is safe for concurrent use.
 type Client struct {
-	base string
-	http *http.Client
+	base   string
+	http   *http.Client
+	absent string
 }
 
 // New returns a client of the server at base, such as http://127.0.0.1:8080. A dial that is not nil replaces the
@@ -49,10 +50,13 @@ func New(base string, dial func(ctx context.Context) (net.Conn, error)) *Client 
 			return dial(ctx)
 		}
 	}
-	return &Client{base: strings.TrimRight(base, "/"), http: &http.Client{Transport: t,
+	return &Client{base: strings.TrimRight(base, "/"), absent: "No server answers at the moment; try again shortly.", http: &http.Client{Transport: t,
 		// The operations answer themselves; whoever redirects is not a Sawhorse server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
+
+// SayAbsent sets the public sentence for the time when nobody answers. It is called before the first call.
+func (c *Client) SayAbsent(text string) { c.absent = text }
 
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -76,12 +80,12 @@ func (c *Client) Call(ctx context.Context, d *op.Descriptor, req op.Request) (op
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return nil, unanswered(ctx, err)
+		return nil, c.unanswered(ctx, err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		return nil, unanswered(ctx, err)
+		return nil, c.unanswered(ctx, err)
 	}
 	if len(answer) > maxAnswer {
 		return nil, notOurs(fmt.Errorf("an answer of more than %d bytes", maxAnswer))
@@ -97,11 +101,11 @@ func (c *Client) Call(ctx context.Context, d *op.Descriptor, req op.Request) (op
 }
 
 // unanswered gives a failure of the connection its reason (invariant 2).
-func unanswered(ctx context.Context, err error) error {
+func (c *Client) unanswered(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return fault.From(cause)
 	}
-	return fault.New(op.ReasonUnavailable, "No server answers at the moment; try again shortly.").Because(err)
+	return fault.New(op.ReasonUnavailable, c.absent).Because(err)
 }
 
 func notOurs(err error) error {
