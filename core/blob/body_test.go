@@ -18,7 +18,7 @@ import (
 
 // sizes are those at which the placement of bytes changes.
 var sizes = []int{0, 1, TailLimit - 1, TailLimit, TailLimit + 1, ExtentLimit - 1, ExtentLimit, ExtentLimit + 1,
-	3*ExtentLimit + 5, MemoryLimit, MemoryLimit + 1, MemoryLimit + 5*ChunkSize}
+	ExtentLimit + ExtentLimit/2, MemoryLimit, MemoryLimit + 1, MemoryLimit + 5*ChunkSize}
 
 // BLOB-1, over a restart too.
 func TestPutAndRead(t *testing.T) {
@@ -40,7 +40,7 @@ func TestPutAndRead(t *testing.T) {
 func TestPlacement(t *testing.T) {
 	e := newEnv(t)
 	for _, c := range []struct{ size, extents, files, tail int }{
-		{0, 0, 0, 0}, {TailLimit, 0, 0, TailLimit}, {TailLimit + 1, 1, 0, 0}, {2*ExtentLimit + 1, 3, 0, 0}, {MemoryLimit + 1, 1, 1, 0},
+		{0, 0, 0, 0}, {TailLimit, 0, 0, TailLimit}, {TailLimit + 1, 1, 0, 0}, {ExtentLimit + 1, 2, 0, 0}, {MemoryLimit + 1, 1, 1, 0},
 	} {
 		extents, files := e.rows(keys.SpaceBodyExtent), len(e.files())
 		e.put("a", pattern(1, c.size))
@@ -53,7 +53,7 @@ func TestPlacement(t *testing.T) {
 
 func TestReadRanges(t *testing.T) {
 	e := newEnv(t)
-	for _, n := range []int{5, TailLimit + 1, 2*ExtentLimit + 7, MemoryLimit + 2*ChunkSize + 3} {
+	for _, n := range []int{5, TailLimit + 1, 2*ExtentLimit - 7, MemoryLimit + 2*ChunkSize + 3} {
 		data := pattern(n, n)
 		e.put("a", data)
 		// A tail after the lists too.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"strings"
 	"sync"
@@ -201,6 +202,29 @@ func clean(e *script) error {
 	return nil
 }
 
+// strays is an error when a file has no row (BLOB-6).
+func strays(e *script) error {
+	names, err := e.fs.List(e.blobs.rootDir(e.root.ID()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return e.store.Update(ctx, e.root, func(tx *kv.Tx) error {
+		for _, name := range names {
+			id, ok := parseSegmentName(name)
+			if !ok {
+				return fmt.Errorf("a file of name %s", name)
+			}
+			if known, err := e.blobs.knows(tx, id); err != nil || !known {
+				return fmt.Errorf("file %s has no row (BLOB-6), %v", name, err)
+			}
+		}
+		return nil
+	})
+}
+
 // aftermath opens what is left on fs and compares it with the oracle: everything
 // that was acknowledged, and of the one pending change all or nothing.
 func aftermath(fs kv.FS, acked, pending map[string][]byte) (err error) {
@@ -228,7 +252,7 @@ func aftermath(fs kv.FS, acked, pending map[string][]byte) (err error) {
 		}
 	}
 	// Reaped or not, collected or not: the store is consistent, and then clean.
-	if err := errors.Join(e.store.Check(ctx).Err(), clean(e)); err != nil {
+	if err := errors.Join(strays(e), e.store.Check(ctx).Err(), clean(e)); err != nil {
 		return err
 	}
 	if _, err := e.store.Reap(ctx); err != nil {
