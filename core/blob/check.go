@@ -284,6 +284,16 @@ func (c *checker) current(id keys.SegmentID) (ok bool) {
 	return ok || err != nil
 }
 
+// knownNow reports whether a file has a row now: it may be younger than the
+// state that is checked.
+func (c *checker) knownNow(id keys.SegmentID) (ok bool) {
+	err := c.s.kv.UpdateBackground(context.Background(), c.root, func(tx *kv.Tx) (err error) {
+		ok, err = c.s.knows(tx, id)
+		return err
+	})
+	return ok || err != nil
+}
+
 // files compares the directory with the rows.
 func (c *checker) files() {
 	root := c.root.ID()
@@ -299,7 +309,7 @@ func (c *checker) files() {
 		if !ok || patient || c.s.uploading(segmentKey{root, id}) {
 			continue
 		}
-		if !c.known(id) && !c.current(id) {
+		if !c.known(id) && !c.knownNow(id) {
 			c.problem("BLOB-6", nil, "root %d: file %s has no row", root, name)
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -379,5 +381,34 @@ func TestFullDisk(t *testing.T) {
 	}
 	if err := aftermath(kvtest.CrashClone(base, 1), s.acked, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// Below the floor of free space an upload is refused before the disk is full.
+func TestUploadStopsAtTheFloor(t *testing.T) {
+	var free atomic.Uint64
+	free.Store(1 << 30)
+	e := newEnv(t, func(o *kv.Options) {
+		o.FS = kvtest.WithFreeSpace(o.FS, free.Load)
+		o.FreeSpaceFloorBytes, o.BallastBytes = 100<<20, -1
+	})
+	e.put("a", pattern(1, large))
+	w := e.blobs.Create(ctx, e.root)
+	defer w.Abort()
+	if _, err := io.CopyN(w, zeros{}, 2*syncEvery); err != nil {
+		t.Fatal(err)
+	}
+	free.Store(99 << 20)
+	if n, err := io.CopyN(w, zeros{}, 100*syncEvery); !fault.Is(err, op.ReasonResourceExhausted) || n > 2*syncEvery {
+		t.Errorf("below the floor the upload goes on for %d bytes, %v", n, err)
+	}
+	w.Abort()
+	e.expect("a", pattern(1, large))
+	free.Store(1 << 30)
+	e.Clock.Advance(time.Minute)
+	e.put("b", pattern(2, large))
+	e.collect()
+	if len(e.files()) != 2 {
+		t.Errorf("files: %v", e.files())
 	}
 }

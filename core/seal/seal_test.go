@@ -148,9 +148,56 @@ func TestKeyIsMintedOnce(t *testing.T) {
 	}
 }
 
-// SEAL-1 when the first start does not get to its end: whatever a file
-// operation that fails leaves behind, the next start works, and stays with the
-// key that it finds.
+// SEAL-1 when the first start does not get to its end: whether an operation
+// fails or the power does, the next start works, and what a start has sealed
+// opens for good.
+func TestFirstStartFailsAnywhere(t *testing.T) {
+	for n := 0; ; n++ {
+		base := kvtest.NewCrashFS()
+		count, hit := 0, false
+		var left kv.FS
+		failing := kvtest.Intercept(base, func(kvtest.FileOp) error {
+			if count++; count-1 != n {
+				return nil
+			}
+			hit = true
+			left = kvtest.CrashClone(base, uint64(n))
+			return errors.New("injected")
+		})
+		e := kvtest.New(t)
+		sealed := []byte(nil)
+		// The store itself is sound; only the key's file system is not.
+		s, err := Open(ctx, e.Store, sysRoot(e), NewKeyFile(failing, "seal.key"))
+		if err == nil {
+			sealed = s.Seal(nil, []byte("kept"), nil)
+		}
+		if err == nil == hit {
+			t.Fatalf("operation %d failed: %v; Open says %v", n, hit, err)
+		}
+		if !hit {
+			if got, err := s.Open(nil, sealed, nil); err != nil || string(got) != "kept" {
+				t.Fatal(err)
+			}
+			if n < 5 {
+				t.Errorf("only %d operations", n)
+			}
+			return
+		}
+		for what, fs := range map[string]kv.FS{"the process goes on": base, "the power was cut": left} {
+			again := kvtest.New(t)
+			first, err := Open(ctx, again.Store, sysRoot(again), NewKeyFile(fs, "seal.key"))
+			if err != nil {
+				t.Fatalf("operation %d failed, %s: %v", n, what, err)
+			}
+			second, err := Open(ctx, again.Store, sysRoot(again), NewKeyFile(fs, "seal.key"))
+			if err != nil || second.KeyID() != first.KeyID() {
+				t.Fatalf("operation %d failed, %s: another key at the next start, %v", n, what, err)
+			}
+		}
+	}
+}
+
+// A file that the store does not know yet is what an interrupted start leaves.
 func TestFirstStartInterrupted(t *testing.T) {
 	e := kvtest.New(t)
 	file := NewKeyFile(e.Options.FS, "data/seal.key")

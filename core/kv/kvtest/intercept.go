@@ -1,6 +1,7 @@
 package kvtest
 
 import (
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/sawhorse-dev/sawhorse/core/kv"
@@ -22,3 +23,17 @@ func Intercept(fs kv.FS, before func(FileOp) error) kv.FS {
 		return before(FileOp{Path: op.Path, Write: op.Kind.ReadOrWrite() == errorfs.OpIsWrite})
 	}))
 }
+
+// WithFreeSpace returns fs on a disk that has as many bytes free as free says.
+func WithFreeSpace(fs kv.FS, free func() uint64) kv.FS { return sizedFS{fs, free} }
+
+type sizedFS struct {
+	vfs.FS
+	free func() uint64
+}
+
+func (s sizedFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: s.free(), TotalBytes: 1 << 40}, nil
+}
+
+func (s sizedFS) Unwrap() vfs.FS { return s.FS }
