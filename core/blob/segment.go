@@ -41,13 +41,22 @@ func fileLen(n int64) int64 {
 	return n + (n+ChunkSize-1)/ChunkSize*sumSize
 }
 
-func chunkSum(seed uint32, number uint64, chunk []byte) uint32 {
-	var n [8]byte
-	binary.BigEndian.PutUint64(n[:], number)
-	return crc32.Update(crc32.Update(seed, castagnoli, n[:]), castagnoli, chunk)
+// chunkSums computes the sums of one segment's chunks.
+type chunkSums struct {
+	// seed is the sum of the segment's id.
+	seed uint32
+	// number is memory for a chunk's number, kept so that no chunk allocates any.
+	number [8]byte
 }
 
-func chunkSeed(id keys.SegmentID) uint32 { return crc32.Checksum(id[:], castagnoli) }
+func sumsOf(id keys.SegmentID) chunkSums {
+	return chunkSums{seed: crc32.Checksum(id[:], castagnoli)}
+}
+
+func (c *chunkSums) sum(number uint64, chunk []byte) uint32 {
+	binary.BigEndian.PutUint64(c.number[:], number)
+	return crc32.Update(crc32.Update(c.seed, castagnoli, c.number[:]), castagnoli, chunk)
+}
 
 const segmentSuffix = ".seg"
 
@@ -73,7 +82,7 @@ type file interface {
 // segmentWriter writes one segment file, front to back.
 type segmentWriter struct {
 	file file
-	seed uint32
+	sums chunkSums
 	buf  *[batchFrames * frameSize]byte
 	// used bytes of buf are filled; the chunk that is being filled began at
 	// chunkAt.
@@ -89,7 +98,7 @@ type segmentWriter struct {
 const syncEvery = 8 << 20
 
 func newSegmentWriter(f file, id keys.SegmentID, probe func() error) *segmentWriter {
-	return &segmentWriter{file: f, seed: chunkSeed(id), buf: batchBuffers.Get().(*[batchFrames * frameSize]byte), probe: probe}
+	return &segmentWriter{file: f, sums: sumsOf(id), buf: batchBuffers.Get().(*[batchFrames * frameSize]byte), probe: probe}
 }
 
 func (w *segmentWriter) Write(p []byte) (n int, err error) {
@@ -110,7 +119,7 @@ func (w *segmentWriter) Write(p []byte) (n int, err error) {
 }
 
 func (w *segmentWriter) endChunk() error {
-	sum := chunkSum(w.seed, w.number, w.buf[w.chunkAt:w.used])
+	sum := w.sums.sum(w.number, w.buf[w.chunkAt:w.used])
 	binary.BigEndian.PutUint32(w.buf[w.used:], sum)
 	w.used += sumSize
 	w.chunkAt = w.used
@@ -188,7 +197,7 @@ func noSpace(err error) error {
 type segmentReader struct {
 	file   file
 	id     keys.SegmentID
-	seed   uint32
+	sums   chunkSums
 	length int64 // bytes of the body in the file
 	buf    *[batchFrames * frameSize]byte
 }
@@ -200,7 +209,7 @@ func openSegment(fs kv.FS, path string, id keys.SegmentID, length int64, buf *[b
 	if err != nil {
 		return nil, fmt.Errorf("blob: opening a segment: %w", err)
 	}
-	return &segmentReader{file: f, id: id, seed: chunkSeed(id), length: length, buf: buf}, nil
+	return &segmentReader{file: f, id: id, sums: sumsOf(id), length: length, buf: buf}, nil
 }
 
 func (r *segmentReader) close() error { return r.file.Close() }
@@ -224,7 +233,7 @@ func (r *segmentReader) read(off, end int64, sink func([]byte) error) error {
 			at := (first + i) * ChunkSize
 			n := min(ChunkSize, r.length-at)
 			chunk, sum := frames[i*frameSize:][:n], frames[i*frameSize+n:][:sumSize]
-			if chunkSum(r.seed, uint64(first+i), chunk) != binary.BigEndian.Uint32(sum) {
+			if r.sums.sum(uint64(first+i), chunk) != binary.BigEndian.Uint32(sum) {
 				return corrupt("chunk %d of segment %x has a wrong checksum", first+i, r.id)
 			}
 			if err := sink(chunk[max(off-at, 0):min(end-at, n)]); err != nil {

@@ -54,7 +54,7 @@ func writeSegment(t testing.TB, id keys.SegmentID, pieces ...[]byte) *memFile {
 }
 
 func readSegment(f *memFile, id keys.SegmentID, length, off, end int64) (got []byte, err error) {
-	r := &segmentReader{file: f, id: id, seed: chunkSeed(id), length: length, buf: new([batchFrames * frameSize]byte)}
+	r := &segmentReader{file: f, id: id, sums: sumsOf(id), length: length, buf: new([batchFrames * frameSize]byte)}
 	err = r.read(off, end, func(p []byte) error {
 		if len(p) == 0 || len(p) > ChunkSize {
 			return fmt.Errorf("a piece of %d bytes", len(p))
@@ -185,7 +185,7 @@ func BenchmarkSegmentRead(b *testing.B) {
 	f := writeSegment(b, segmentID, pattern(1, n))
 	for _, size := range []int64{1 << 10, 64 << 10, n} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			r := &segmentReader{file: f, id: segmentID, seed: chunkSeed(segmentID), length: n, buf: new([batchFrames * frameSize]byte)}
+			r := &segmentReader{file: f, id: segmentID, sums: sumsOf(segmentID), length: n, buf: new([batchFrames * frameSize]byte)}
 			b.SetBytes(size)
 			b.ReportAllocs()
 			off := int64(0)
