@@ -12,6 +12,7 @@ DATA   ?= $(CURDIR)/data
 FUZZTIME ?= 20s
 BENCHFLAGS ?=
 FILES  ?= 0
+SEEDS  ?= 1000
 
 .PHONY: help generate check-generate check-frozen breaking build lint test race conformance suites crash fuzz bench run demo check
 
@@ -52,7 +53,7 @@ suites: ## the suites that others wrote, and the linters of the documents (npm)
 	conformance/suites/run.sh
 
 crash: ## power cuts and failing files, many seeds
-	$(GO) test -run 'Crash|Fault|PowerCut' -count=1 ./core/... -args -seeds=2000
+	SAWHORSE_SEEDS=$(SEEDS) $(GO) test -run 'Crash|Fault|PowerCut' -count=1 -timeout 30m ./core/...
 
 fuzz: ## every fuzz target for FUZZTIME
 	tools/fuzz.sh $(FUZZTIME)

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -225,7 +223,7 @@ func TestPowerCutAtEveryWriteOfAScript(t *testing.T) {
 	var started, acked atomic.Int64 // acts
 	var cuts, seed int
 	var mu sync.Mutex
-	perCut := draws(4, 50)
+	perCut := kvtest.Draws(4, 50)
 	verify := func(before string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -270,17 +268,6 @@ func TestPowerCutAtEveryWriteOfAScript(t *testing.T) {
 		t.Errorf("only %d power cuts", cuts)
 	}
 	t.Logf("%d power cuts", cuts)
-}
-
-// draws is how often a crash test draws at one point: usually a few times. The
-// environment asks for more by the number of seeds for a whole run, of which a
-// point gets its share.
-func draws(usual, share int) int {
-	n, err := strconv.Atoi(os.Getenv("SAWHORSE_SEEDS"))
-	if err != nil {
-		return usual
-	}
-	return max(usual, n/share)
 }
 
 // recovers opens what a power cut left, and demands one of the worlds, a clean

@@ -48,7 +48,7 @@ func work(api *op.API, client, n int) error {
 // CORE-1 under load: clients write, and the power is cut again and again at
 // moments that nobody chose.
 func TestPowerCutsUnderLoad(t *testing.T) {
-	for run := range draws(1, 100) {
+	for run := range kvtest.Draws(1, 100) {
 		powerCutsUnderLoad(t, run)
 	}
 }

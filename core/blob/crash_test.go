@@ -278,9 +278,9 @@ func TestPowerCutAtEveryOperation(t *testing.T) {
 		cutting.Lock()
 		defer cutting.Unlock()
 		cuts++
-		for seed := range uint64(6) { // how much of what was not synced is there
+		for seed := range uint64(kvtest.Draws(6, 50)) { // how much of what was not synced is there
 			s.mu.Lock()
-			left := kvtest.CrashClone(base, 10*cuts+seed)
+			left := kvtest.CrashClone(base, 1000*cuts+seed)
 			acked, pending := maps.Clone(s.acked), maps.Clone(s.pending)
 			s.mu.Unlock()
 			if err := aftermath(left, acked, pending); err != nil {

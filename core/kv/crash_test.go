@@ -155,11 +155,11 @@ func recovered(s *kv.Store, root kv.Root, sure, maybe map[string]uint64) error {
 }
 
 func TestCrashAtAnyMoment(t *testing.T) {
-	seeds := uint64(120)
+	seeds := 120
 	if testing.Short() {
 		seeds = 20
 	}
-	for seed := range seeds {
+	for seed := range uint64(kvtest.Draws(seeds, 1)) {
 		if err := crashOnce(seed); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -220,7 +220,7 @@ func crashOnce(seed uint64) error {
 // A crash in the middle of reaping, with holds: what a hold keeps is there, and
 // the reaper goes on where it was.
 func TestCrashWhileReaping(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(kvtest.Draws(60, 2)) {
 		e := kvtest.New(t, func(o *kv.Options) { o.HistoryWindow = -1; o.MemTableBytes = 256 << 10 })
 		root := e.Root("test", "a")
 		rng := rand.New(rand.NewPCG(seed, 3))

@@ -83,6 +83,7 @@ type Store struct {
 	ids   io.Reader
 	log   *slog.Logger
 	cache *pebble.Cache
+	rows  *rowCache
 
 	installation, tenant [16]byte
 
@@ -139,6 +140,7 @@ const closedBit = 1 << 62
 func Open(o Options) (*Store, error) {
 	o = withDefaults(o)
 	s := &Store{
+		rows: newRowCache(),
 		opts: o, fs: o.FS, clk: o.Clock, log: o.Logger,
 		roots:   make(map[RootName]*rootState),
 		seq:     newSequencer(o.QueueDepth),

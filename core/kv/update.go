@@ -114,6 +114,11 @@ func (s *Store) commitTx(tx *Tx, seen commit) (commit, error) {
 		return seen, nil
 	}
 	st := tx.root
+	for i := range tx.writes {
+		if w := &tx.writes[i]; w.versioned {
+			s.rows.drop(w.key, s.lastNumber+1)
+		}
+	}
 	own, err := s.apply(b, st, tx.rev)
 	if err != nil {
 		return seen, err

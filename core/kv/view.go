@@ -30,8 +30,12 @@ type View struct {
 	// would hide them. nil until one is read.
 	bare  *pebble.Iterator
 	epoch uint64
-	mem   arena
-	buf   []byte
+	// rows is the cache of newest rows; nil in a View of an earlier revision.
+	// durable is the number up to which updates were durable before rev was taken.
+	rows    *rowCache
+	durable uint64
+	mem     arena
+	buf     []byte
 	// filters has room for the one that Pebble may add.
 	filters [2]pebble.BlockPropertyFilter
 }
@@ -57,11 +61,13 @@ func (s *Store) View(ctx context.Context, root Root, fn func(v *View) error) err
 	for {
 		// First the watermark, then the state: in the other order an update that
 		// became durable between the two would be missing from the state.
+		durable := s.mark.durable.Load()
 		rev := Revision(root.state.durable.Load())
 		v, err := s.openView(root.state, rev, false)
 		if err != nil {
 			return err
 		}
+		v.rows, v.durable = s.rows, durable
 		// With a short history window the reaper may have passed rev meanwhile.
 		if uint64(rev) < root.state.floor.Load() {
 			v.close()
@@ -189,6 +195,11 @@ func (v *View) Get(key []byte) (Value, bool, error) {
 	if !keys.Lookup(key[0]).Versioned {
 		return v.getBare(key)
 	}
+	if v.rows != nil {
+		if row, ok := v.rows.get(key, v.rev); ok {
+			return Value{Bytes: v.mem.copy(row.Bytes), Rev: row.Rev}, true, nil
+		}
+	}
 	v.buf = appendVersioned(v.buf[:0], key, v.rev)
 	if !v.it.SeekPrefixGE(v.buf) {
 		return Value{}, false, v.it.Error()
@@ -205,7 +216,11 @@ func (v *View) Get(key []byte) (Value, bool, error) {
 	if err != nil || deleted {
 		return Value{}, false, err
 	}
-	return Value{Bytes: v.mem.copy(value), Rev: rev}, true, nil
+	row := Value{Bytes: v.mem.copy(value), Rev: rev}
+	if v.rows != nil {
+		v.rows.put(key, row, v.durable)
+	}
+	return row, true, nil
 }
 
 // getBare reads an immutable row.
