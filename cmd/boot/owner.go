@@ -61,9 +61,6 @@ func Own(ctx context.Context, c Config) (n *Node, err error) {
 	}
 	n.core, err = core.Open(ctx, core.Options{Dir: owner.Dir(), WorkbenchRoot: c.WorkbenchRoot, Logger: c.Logger, MaxBodyBytes: c.MaxBodyBytes,
 		Version: "sawhorse " + build.Version, Revision: Revision, LifecycleDisabled: c.LifecycleDisabled})
-	if errors.Is(err, core.ErrWorkbenchRoot) {
-		return n, fmt.Errorf("%w: open %s: %w", ErrUsage, c.Dir, err)
-	}
 	if err != nil {
 		return n, fmt.Errorf("open %s: %w", c.Dir, err)
 	}

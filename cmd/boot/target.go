@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,15 +15,6 @@ import (
 	"github.com/sawhorse-dev/sawhorse/server/mcpapi"
 	"github.com/sawhorse-dev/sawhorse/server/remote"
 )
-
-// ErrUsage is an error of whoever typed the command; trying again changes nothing.
-var ErrUsage = errors.New("usage")
-
-// HasStore says whether dir holds a store, without opening or making one.
-func HasStore(dir string) bool {
-	st, err := os.Stat(filepath.Join(dir, "kv"))
-	return err == nil && st.IsDir()
-}
 
 // Target is where the calls of a command go: into an owned directory, through its owner, or to a server by URL.
 type Target struct {
@@ -57,7 +46,7 @@ func Reach(ctx context.Context, c Config, server string) (*Target, error) {
 	if server != "" {
 		u, err := url.Parse(server)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("%w: --server %s is not a URL such as http://127.0.0.1:8080", ErrUsage, server)
+			return nil, fmt.Errorf("--server %s is not a URL such as http://127.0.0.1:8080", server)
 		}
 		return through(remote.New(server, nil))
 	}

@@ -23,9 +23,6 @@ Nobody else may have DIR open.`,
 			if err := p.check(cmd); err != nil {
 				return err
 			}
-			if !boot.HasStore(p.dir) { // opening would make one, and call it clean
-				return fmt.Errorf("%s holds no store; --data names the directory that serve, mcp or workbench was given", p.dir)
-			}
 			n, err := boot.Own(cmd.Context(), boot.Config{Dir: p.dir, WorkbenchRoot: p.root, Role: boot.RoleCheck, Logger: c.log})
 			if err != nil {
 				return err

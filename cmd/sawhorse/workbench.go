@@ -91,9 +91,6 @@ func callTool(ctx context.Context, c boot.Config, server, tool string, arguments
 		return nil, fault.New(op.ReasonWBUnknownTool, "").With("tool", tool)
 	}
 	t, err := boot.Reach(ctx, c, server)
-	if errors.Is(err, boot.ErrUsage) {
-		return nil, fault.New(op.ReasonInvalidArguments, err.Error()).Because(err)
-	}
 	if err != nil {
 		// Why a directory cannot be opened is for whoever typed the command, on the machine that has it.
 		return nil, fault.New(op.ReasonUnavailable, err.Error()).Because(err)

@@ -28,14 +28,6 @@ type lane struct {
 	waiting int
 }
 
-// busy says whether somebody holds or wants the turn of a path. Who comes then
-// queues up at once: a first try beside the queue would overtake those in it.
-func (s *slowLane) busy(t *tenant, p jail.Place) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lanes[laneKey{t.root.ID(), p.ID, p.Full}] != nil
-}
-
 // enter waits for the turn of a path; the caller ends it with leave.
 func (s *slowLane) enter(ctx context.Context, t *tenant, p jail.Place) (leave func(), err error) {
 	key := laneKey{t.root.ID(), p.ID, p.Full}

@@ -2,7 +2,6 @@ package workbench
 
 import (
 	"context"
-	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/record"
@@ -24,8 +23,6 @@ func selector(s *op.IntOrString, p jail.Place) error {
 		return nil
 	case s.IsString && s.Str == "":
 		return invalid("$.at_snapshot", "must be the id or the name of a snapshot")
-	case s.IsString && strings.IndexByte(s.Str, 0) >= 0:
-		return invalid("$.at_snapshot", "must not contain NUL")
 	case !s.IsString && s.Int < 0:
 		return invalid("$.at_snapshot", "must not be negative")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -61,9 +60,6 @@ func jsonRecord(d *jsontext.Decoder, w *window) error {
 		if item, err = compact(v); err != nil {
 			return jsonError(err)
 		}
-		if err := representable(item, "json"); err != nil {
-			return err
-		}
 	}
 	w.pass(item)
 	return nil
@@ -95,44 +91,9 @@ func jsonLines(body []byte, w window) (Page, error) {
 		if err != nil {
 			return fail()
 		}
-		if err := representable(item, "json"); err != nil {
-			return Page{}, err
-		}
 		w.pass(item)
 	}
 	return w.page(RecordJSONLines), nil
-}
-
-// representable refuses a value with a number beyond every double, such as
-// 1e400: JSON allows it and it would be passed on as written, but clients read
-// numbers into doubles and would fail on the whole answer. All other numbers
-// pass, whatever their digits.
-func representable(item []byte, format string) error {
-	for i := 0; i < len(item); i++ {
-		switch c := item[i]; {
-		case c == '"':
-			for i++; item[i] != '"'; i++ {
-				if item[i] == '\\' {
-					i++
-				}
-			}
-		case '0' <= c && c <= '9':
-			start, exponent := i, false
-			for i < len(item) && bytes.IndexByte([]byte("0123456789.eE+-"), item[i]) >= 0 {
-				exponent = exponent || item[i]|0x20 == 'e'
-				i++
-			}
-			number := item[start:i]
-			i--
-			if !exponent && len(number) < 300 {
-				continue // below the largest double, which has 309 digits
-			}
-			if _, err := strconv.ParseFloat(string(number), 64); err != nil {
-				return &DecodeError{format, fmt.Sprintf("The number %.40s is beyond what JSON clients can hold; format: bytes reads the file as it is.", number)}
-			}
-		}
-	}
-	return nil
 }
 
 // compact is S2 for one value: no white space, escapes only where needed,

@@ -52,9 +52,6 @@ func yamlDocument(body []byte, w window) (Page, error) {
 		var item []byte
 		if w.wants() {
 			item = bytes.Clone(scratch)
-			if err := representable(item, "yaml"); err != nil {
-				return Page{}, err
-			}
 		}
 		w.pass(item)
 	}
