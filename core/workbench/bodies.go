@@ -43,11 +43,11 @@ func (w *Workbench) open(ctx context.Context, t *tenant, p jail.Place) (*reading
 		if err != nil {
 			return err
 		}
-		if ok {
-			r.file, ok, err = t.file(v, in, p.Full)
-			if err != nil {
-				return err
-			}
+		if !ok {
+			return noWorkbench(p)
+		}
+		if r.file, ok, err = t.file(v, in, p.Full); err != nil {
+			return err
 		}
 		if !ok {
 			return notFound(p)

@@ -144,7 +144,7 @@ func (w *Workbench) tryEdit(ctx context.Context, t *tenant, p jail.Place, s subs
 			return l, err
 		}
 		if !ok {
-			return l, notFound(p)
+			return l, noWorkbench(p)
 		}
 		old, ok, err := t.file(tx, l.incarnation, p.Full)
 		if err != nil {

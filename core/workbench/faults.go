@@ -32,6 +32,16 @@ func notFound(p jail.Place) error {
 	return fault.New(op.ReasonWBNotFound, "").With("path", p.Full)
 }
 
+// noWorkbench is notFound where nothing can be stored, for want of a workbench.
+func noWorkbench(p jail.Place) error {
+	return fault.New(op.ReasonWBNotFound, "No workbench has this id; workbench_create makes one.").With("path", p.Full)
+}
+
+// noSnapshot is notFound for a selector that selects nothing.
+func noSnapshot(p jail.Place) error {
+	return fault.New(op.ReasonWBNotFound, "No snapshot of this workbench has the id or name in at_snapshot; leave it out to see the present files.").With("path", p.Full)
+}
+
 func tooLarge(actual, maximum int64, message string) error {
 	return fault.New(op.ReasonWBPayloadTooLarge, message).With("actual_bytes", actual).With("maximum_bytes", maximum)
 }

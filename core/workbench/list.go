@@ -50,7 +50,7 @@ func (w *Workbench) List(ctx context.Context, req *op.WorkbenchListRequest) (*op
 			return err
 		}
 		if !ok {
-			return notFound(p)
+			return noWorkbench(p)
 		}
 		head, err := t.head(v, in)
 		if err != nil {

@@ -113,7 +113,7 @@ func (w *Workbench) foresee(ctx context.Context, t *tenant, p jail.Place, c cond
 		}
 		return c.check(p, old, func() (bool, error) {
 			if !ok {
-				return false, nil
+				return false, noWorkbench(p)
 			}
 			return t.below(v, in, p.Full)
 		})
@@ -148,7 +148,7 @@ func (w *Workbench) put(ctx context.Context, t *tenant, p jail.Place, c conditio
 		}
 		err = c.check(p, old, func() (bool, error) {
 			if !ok {
-				return false, nil
+				return false, noWorkbench(p)
 			}
 			return t.below(tx, l.incarnation, p.Full)
 		})

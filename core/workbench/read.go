@@ -52,11 +52,11 @@ func (w *Workbench) Read(ctx context.Context, req *op.WorkbenchReadRequest) (*op
 		if err != nil {
 			return err
 		}
-		if ok {
-			r.file, ok, err = t.file(v, in, p.Full)
-			if err != nil {
-				return err
-			}
+		if !ok {
+			return noWorkbench(p)
+		}
+		if r.file, ok, err = t.file(v, in, p.Full); err != nil {
+			return err
 		}
 		if !ok {
 			return notFound(p)

@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"context"
+	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/record"
@@ -23,10 +24,12 @@ func selector(s *op.IntOrString, p jail.Place) error {
 		return nil
 	case s.IsString && s.Str == "":
 		return invalid("$.at_snapshot", "must be the id or the name of a snapshot")
+	case s.IsString && strings.IndexByte(s.Str, 0) >= 0:
+		return invalid("$.at_snapshot", "must not contain NUL")
 	case !s.IsString && s.Int < 0:
 		return invalid("$.at_snapshot", "must not be negative")
 	}
-	return notFound(p)
+	return noSnapshot(p)
 }
 
 // Stat describes a file, a directory or the workbench. It reads no body.
@@ -49,7 +52,7 @@ func (w *Workbench) Stat(ctx context.Context, req *op.WorkbenchStatRequest) (*op
 			return err
 		}
 		if !ok {
-			return notFound(p)
+			return noWorkbench(p)
 		}
 		if !p.Root() {
 			f, ok, err := t.file(v, in, p.Full)

@@ -96,7 +96,7 @@ func TestSnapshotSelectorsFindNothing(t *testing.T) {
 		_, err := b.read("a", func(r *op.WorkbenchReadRequest) { r.AtSnapshot = &s; r.IfNoneMatch = ptr(int64(1)) })
 		refused(t, err, op.ReasonWBNotFound, "path", "outputs/a")
 	}
-	for _, s := range []op.IntOrString{{IsString: true}, {Int: -1}} {
+	for _, s := range []op.IntOrString{{IsString: true}, {IsString: true, Str: "a\x00"}, {Int: -1}} {
 		_, err := b.Stat(ctx, &op.WorkbenchStatRequest{ID: "wb1", AtSnapshot: &s})
 		refused(t, err, op.ReasonWBInvalidArguments)
 	}

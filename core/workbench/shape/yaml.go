@@ -30,7 +30,7 @@ func yamlDocument(body []byte, w window) (Page, error) {
 	var second yaml.Node
 	switch err := d.Decode(&second); {
 	case err == nil:
-		return Page{}, &DecodeError{"yaml", "The body holds more than one YAML document; read it with format: bytes."}
+		return Page{}, &DecodeError{"yaml", "The body holds more than one YAML document."}
 	case !errors.Is(err, io.EOF):
 		return Page{}, yamlError(err)
 	}
@@ -66,7 +66,7 @@ type expander struct {
 
 func (e *expander) spend(n int) error {
 	if e.budget -= n; e.budget < 0 {
-		return &DecodeError{"yaml", "The body's aliases expand to too much; read it with format: bytes."}
+		return &DecodeError{"yaml", "The body's aliases expand to too much."}
 	}
 	return nil
 }
@@ -171,6 +171,9 @@ func appendScalar(dst []byte, n *yaml.Node) ([]byte, error) {
 	}
 	if plain {
 		if out, ok := resolvePlain(dst, n.Value); ok {
+			if number, _ := outsized(out[len(dst):]); number != nil {
+				return nil, outsizedError("yaml", number, fmt.Sprintf(" in line %d", n.Line))
+			}
 			return out, nil
 		}
 	}
