@@ -86,17 +86,21 @@ type edited struct {
 var errOvertaken = errors.New("workbench: another writer published first")
 
 func (w *Workbench) edit(ctx context.Context, t *tenant, p jail.Place, s substitution) (edited, error) {
-	e, err := w.tryEdit(ctx, t, p, s)
-	if !errors.Is(err, errOvertaken) {
-		return e, err
+	attempts := op.LimitEditMaxAttempts
+	if !w.slow.busy(t, p) {
+		e, err := w.tryEdit(ctx, t, p, s)
+		if !errors.Is(err, errOvertaken) {
+			return e, err
+		}
+		attempts--
 	}
 	leave, err := w.slow.enter(ctx, t, p)
 	if err != nil {
 		return edited{}, err
 	}
 	defer leave()
-	for range op.LimitEditMaxAttempts - 1 {
-		e, err = w.tryEdit(ctx, t, p, s)
+	for range attempts {
+		e, err := w.tryEdit(ctx, t, p, s)
 		if !errors.Is(err, errOvertaken) {
 			return e, err
 		}

@@ -28,6 +28,15 @@ type lane struct {
 	waiting int
 }
 
+// busy reports whether somebody has or wants the turn of a path. Who comes then
+// queues up at once: tries outside of the queue could use up those of whoever
+// has the turn.
+func (s *slowLane) busy(t *tenant, p jail.Place) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lanes[laneKey{t.root.ID(), p.ID, p.Full}] != nil
+}
+
 // enter waits for the turn of a path; the caller ends it with leave.
 func (s *slowLane) enter(ctx context.Context, t *tenant, p jail.Place) (leave func(), err error) {
 	key := laneKey{t.root.ID(), p.ID, p.Full}
