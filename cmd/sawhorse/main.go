@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot"
+	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 )
 
 func main() { os.Exit(run()) }
@@ -22,11 +24,17 @@ func run() int {
 	defer stop()
 	// A second signal ends the process at once, as it would without us.
 	context.AfterFunc(ctx, stop)
-	root := newRoot()
-	if err := root.ExecuteContext(ctx); err != nil {
+	c := &common{}
+	cmd, err := newRoot(c).ExecuteContextC(ctx)
+	if err != nil {
 		var said *saidError
 		if !errors.As(err, &said) {
 			fmt.Fprintln(os.Stderr, "sawhorse: "+err.Error())
+		}
+		// What fails before a command begins is the way it was called.
+		var usage *usageError
+		if c.log == nil || errors.As(err, &usage) {
+			fmt.Fprintf(os.Stderr, "Run %q for usage.\n", cmd.CommandPath()+" --help")
 		}
 		return 1
 	}
@@ -39,14 +47,46 @@ type saidError struct{ err error }
 func (e *saidError) Error() string { return e.err.Error() }
 func (e *saidError) Unwrap() error { return e.err }
 
+// usageError is a mistake in the way a command was called.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
+
 // common holds the flags that all commands share.
 type common struct {
 	logLevel, logFormat string
 	log                 *slog.Logger
 }
 
-func newRoot() *cobra.Command {
-	c := &common{}
+// quiet is the log of a command that answers one caller: it says what is wrong, and more only when a level was asked for.
+func (c *common) quiet(cmd *cobra.Command) *slog.Logger {
+	if cmd.Flags().Changed("log-level") {
+		return c.log
+	}
+	return slog.New(atLeast{c.log.Handler(), slog.LevelWarn})
+}
+
+// atLeast hides what is below a level.
+type atLeast struct {
+	slog.Handler
+	level slog.Level
+}
+
+func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= h.level && h.Handler.Enabled(ctx, l)
+}
+
+func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return atLeast{h.Handler.WithAttrs(attrs), h.level}
+}
+
+func (h atLeast) WithGroup(name string) slog.Handler {
+	return atLeast{h.Handler.WithGroup(name), h.level}
+}
+
+func newRoot(c *common) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sawhorse",
 		Short: "A workbench for agents, on HTTP, Connect, gRPC, MCP and WebSocket",
@@ -55,6 +95,7 @@ HTTP/JSON, Connect, gRPC and gRPC-Web, MCP over HTTP and stdio, and WebSocket.
 
 One process owns a data directory. The first command that opens it becomes the owner; all others
 work through the owner, whether that is "serve" or an "mcp" that an agent has started.`,
+		Version:       versionLine(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -63,6 +104,7 @@ work through the owner, whether that is "serve" or an "mcp" that an agent has st
 			return err
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().StringVar(&c.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error; debug logs every call")
 	root.PersistentFlags().StringVar(&c.logFormat, "log-format", "text", "form of the log on standard error: text or json")
 	root.AddCommand(newServe(c), newMCP(c), newWorkbench(c), newCheck(c), newConformance(c), newVersion())
@@ -87,11 +129,21 @@ func (p *place) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed("data")
 	switch {
 	case p.server != "" && given:
-		return errors.New("--data and --server exclude each other")
+		return usagef("--data and --server exclude each other")
 	case p.server != "" && p.root != "":
-		return errors.New("--workbench-root belongs to a data directory; the server has its own")
+		return usagef("--workbench-root belongs to a data directory; the server has its own")
 	case p.server == "" && p.dir == "":
-		return errors.New("say where the data is: --data DIR" + orServer(cmd))
+		return usagef("say where the data is: --data DIR%s", orServer(cmd))
+	}
+	if p.server != "" {
+		if u, err := url.Parse(p.server); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return usagef("--server %s is not a URL such as http://127.0.0.1:8080", p.server)
+		}
+	}
+	if p.root != "" {
+		if _, err := jail.ParseRoot(p.root); err != nil {
+			return usagef("--workbench-root %s: workbench root: %v", p.root, err)
+		}
 	}
 	return nil
 }

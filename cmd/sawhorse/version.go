@@ -9,6 +9,11 @@ import (
 	"github.com/sawhorse-dev/sawhorse/cmd/boot"
 )
 
+func versionLine() string {
+	b := boot.ReadBuild()
+	return fmt.Sprintf("sawhorse %s (%s, %s)", b.Version, b.Revision, b.Go)
+}
+
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -16,13 +21,12 @@ func newVersion() *cobra.Command {
 		Short: "Say what this binary was built from",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := boot.ReadBuild()
 			if asJSON {
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
-				return e.Encode(b)
+				return e.Encode(boot.ReadBuild())
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "sawhorse %s (%s, %s)\n", b.Version, b.Revision, b.Go)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}
