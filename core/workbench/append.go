@@ -98,21 +98,25 @@ func (w *Workbench) extend(ctx context.Context, t *tenant, p jail.Place, load pa
 		f, _, err := t.file(r, l.incarnation, p.Full)
 		return f.Body, err
 	}
-	err = w.update(ctx, t, p.ID, attempt)
-	if !errors.Is(err, blob.ErrNotReady) {
-		return next, err
+	alone := !w.slow.busy(t, p)
+	if alone {
+		if err = w.update(ctx, t, p.ID, attempt); !errors.Is(err, blob.ErrNotReady) {
+			return next, err
+		}
 	}
 	// The append needs work outside of an update, and another writer can void it
-	// meanwhile. Those who work like this queue up per path, so that they do not
+	// meanwhile, or others who need that are waiting. Those who work like this queue up per path, so that they do not
 	// void each other's.
 	leave, err := w.slow.enter(ctx, t, p)
 	if err != nil {
 		return next, err
 	}
 	defer leave()
-	for range op.LimitAppendMaxAttempts {
-		if err := w.bodies.Prepare(ctx, t.root, base, delta); err != nil {
-			return next, bodyFault(err)
+	for n := range op.LimitAppendMaxAttempts {
+		if n > 0 || alone { // otherwise it may be ready as it is
+			if err := w.bodies.Prepare(ctx, t.root, base, delta); err != nil {
+				return next, bodyFault(err)
+			}
 		}
 		err = w.update(ctx, t, p.ID, attempt)
 		if !errors.Is(err, blob.ErrNotReady) {
