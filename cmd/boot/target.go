@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
+	"github.com/sawhorse-dev/sawhorse/core"
 	"github.com/sawhorse-dev/sawhorse/server/call"
 	"github.com/sawhorse-dev/sawhorse/server/mcpapi"
 	"github.com/sawhorse-dev/sawhorse/server/remote"
@@ -36,6 +37,9 @@ const (
 	RoleCall  = "workbench"
 	RoleCheck = "check"
 )
+
+// ErrWorkbenchRoot says that a directory has another presentation root than the one asked for, or that it cannot be one.
+var ErrWorkbenchRoot = core.ErrWorkbenchRoot
 
 // arrival is how long a command waits for another process that is just opening the directory, or just closing it.
 const arrival = 10 * time.Second

@@ -14,7 +14,6 @@ import (
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot"
 	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
-	"github.com/sawhorse-dev/sawhorse/core"
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 	"github.com/sawhorse-dev/sawhorse/server/call"
@@ -124,7 +123,7 @@ func unreached(ctx context.Context, err error) error {
 		return fault.From(ctx.Err())
 	case errors.As(err, &held), errors.Is(err, datadir.ErrNoOwner):
 		reason = op.ReasonUnavailable
-	case errors.Is(err, core.ErrWorkbenchRoot):
+	case errors.Is(err, boot.ErrWorkbenchRoot):
 		reason = op.ReasonWBInvalidArguments
 	}
 	return fault.New(reason, err.Error()).Because(err)
