@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sawhorse-dev/sawhorse/server/httpapi"
 )
@@ -111,6 +112,8 @@ func TestPutCreatesOrReplaces(t *testing.T) {
 func TestLargeUploadsAreRefusedEarly(t *testing.T) {
 	f := serve(t, nil)
 	f.do(t, "PUT", file, strings.NewReader("one"))
+	// Without a wait the client begins to send at once, and may notice the closed connection before the answer.
+	f.Client().Transport.(*http.Transport).ExpectContinueTimeout = time.Minute
 	for _, headers := range [][]string{nil, {"If-Match", `"7"`}} {
 		r := f.do(t, "PUT", file, strings.NewReader(strings.Repeat("x", 900<<10)), append(headers, "Expect", "100-continue")...)
 		if r.StatusCode != 409 && r.StatusCode != 412 {
