@@ -26,6 +26,10 @@ const DefaultBudget = 256 << 20
 // Patience is how long a peer may stand still in the middle of a body.
 const Patience = 30 * time.Second
 
+// leastRate is how fast a body that is held in memory has to come, on the whole: a peer that trickles would otherwise
+// hold its share of the budget for as long as it likes. Bodies that are streamed hold none, and only must not stand still.
+const leastRate = 256 << 10 // bytes a second
+
 // answerWithin is how long after a body the answer may take to be made and taken.
 const answerWithin = time.Minute
 
@@ -103,47 +107,41 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (Buff
 	return b.readLarge(w, r, n, limit)
 }
 
+// readLarge reserves memory as the bytes arrive, whatever was announced: an announcement costs its sender nothing.
 func (b *Budget) readLarge(w http.ResponseWriter, r *http.Request, n, limit int64) (Buffer, error) {
 	in := NewReader(w, r.Body)
+	began := time.Now()
 	buf := Buffer{budget: b}
-	reserve := func(more int64) bool {
-		if !b.take(more) {
-			return false
-		}
-		buf.taken += more
-		return true
-	}
-	if n >= 0 {
-		if !reserve(n) {
-			return Buffer{}, fault.New(op.ReasonUnavailable, "")
-		}
-		buf.data = make([]byte, n)
-		if _, err := io.ReadFull(in, buf.data); err != nil {
-			buf.Release()
-			return Buffer{}, broken(err)
-		}
-		return buf, nil
-	}
 	for {
-		if len(buf.data) == cap(buf.data) {
+		have := int64(len(buf.data))
+		if have == int64(cap(buf.data)) {
 			// Twice the size, so that copying stays linear; reserved before it is allocated.
-			more := max(growth, int64(cap(buf.data)))
-			if !reserve(more) {
+			more := max(growth, have)
+			if n >= 0 {
+				more = min(more, n-have)
+			}
+			if !b.take(more) {
 				buf.Release()
 				return Buffer{}, fault.New(op.ReasonUnavailable, "")
 			}
-			grown := make([]byte, len(buf.data), int64(cap(buf.data))+more)
+			buf.taken += more
+			grown := make([]byte, have, have+more)
 			copy(grown, buf.data)
 			buf.data = grown
 		}
-		k, err := in.Read(buf.data[len(buf.data):cap(buf.data)])
-		buf.data = buf.data[:len(buf.data)+k]
-		if int64(len(buf.data)) > limit {
+		k, err := in.Read(buf.data[have:cap(buf.data)])
+		have += int64(k)
+		buf.data = buf.data[:have]
+		switch late := time.Since(began) - Patience; {
+		case have > limit:
 			buf.Release()
 			return Buffer{}, tooLarge(limit)
-		}
-		if err == io.EOF {
+		case have == n || err == io.EOF && n < 0:
 			return buf, nil
+		case err == io.EOF:
+			err = io.ErrUnexpectedEOF
+		case err == nil && late > 0 && have < int64(late.Seconds()*leastRate):
+			err = os.ErrDeadlineExceeded
 		}
 		if err != nil {
 			buf.Release()
@@ -159,7 +157,7 @@ func tooLarge(limit int64) error {
 // broken gives a read error of a request body its reason.
 func broken(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fault.New(op.ReasonDeadlineExceeded, "The request body stopped arriving.").Because(err)
+		return fault.New(op.ReasonDeadlineExceeded, "The request body stopped arriving, or came too slowly.").Because(err)
 	}
 	return fault.New(op.ReasonCancelled, "The request body ended early.").Because(err)
 }

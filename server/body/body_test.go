@@ -112,6 +112,68 @@ func TestReaderRemembersWhoseErrorItWas(t *testing.T) {
 	}
 }
 
+// Invariant 2: an announcement takes nothing from the budget; what has arrived does.
+func TestAnAnnouncementReservesNothing(t *testing.T) {
+	const size = 1 << 20
+	b := body.NewBudget(2 * size)
+	stalled, peer := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.Read(httptest.NewRecorder(), request(stalled, 40*size), 40*size)
+		done <- err
+	}()
+	peer.Write([]byte("x")) // it is being read, and has announced twenty times the budget
+	buf, err := b.Read(httptest.NewRecorder(), request(bytes.NewReader(make([]byte, size)), size), size)
+	if err != nil {
+		t.Errorf("a body beside one that was only announced: %v", err)
+	}
+	buf.Release()
+	peer.Close()
+	if err := <-done; !fault.Is(err, op.ReasonCancelled) {
+		t.Errorf("a body shorter than announced: %v", err)
+	}
+	if buf, err = b.Read(httptest.NewRecorder(), request(bytes.NewReader(make([]byte, 2*size)), 2*size), 2*size); err != nil {
+		t.Errorf("the broken body kept a share of the budget: %v", err)
+	}
+	buf.Release()
+}
+
+// Invariant 3: a held body that moves, but only just, is given up too, with a length announced and without.
+func TestTricklingBodiesAreGivenUp(t *testing.T) {
+	for _, head := range []string{"Content-Length: 104857600\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := body.NewBudget(0)
+			failures := make(chan error, 1)
+			client := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, err := b.Read(w, r, 200<<20)
+				failures <- err
+			}))
+			piece := "x"
+			if strings.Contains(head, "chunked") {
+				piece = "1\r\nx\r\n"
+			}
+			client.Write([]byte("POST / HTTP/1.1\r\nHost: x\r\n" + head))
+			written := make(chan struct{})
+			go func() {
+				defer close(written)
+				for range 20 {
+					if _, err := client.Write([]byte(piece)); err != nil {
+						return
+					}
+					time.Sleep(10 * time.Second)
+				}
+			}()
+			start := time.Now()
+			if err := <-failures; !fault.Is(err, op.ReasonDeadlineExceeded) || time.Since(start) > 2*body.Patience {
+				t.Errorf("%v after %v", err, time.Since(start))
+			}
+			client.Close()
+			<-written
+			time.Sleep(time.Second) // of fake time: the server lingers on the connection
+		})
+	}
+}
+
 // Invariant 3 over a real server on a connection in memory, in fake time.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -115,6 +115,21 @@ func TestHolderIsNamedBeforeItPublishes(t *testing.T) {
 	}
 }
 
+// A link in place of the lock file is refused, and what it leads to keeps its bytes.
+func TestALinkedLockIsNotFollowed(t *testing.T) {
+	dir, precious := t.TempDir(), filepath.Join(t.TempDir(), "precious")
+	if err := errors.Join(os.WriteFile(precious, []byte("bytes"), 0o600), os.Symlink(precious, filepath.Join(dir, "owner.lock"))); err != nil {
+		t.Fatal(err)
+	}
+	if o, err := Acquire(dir, "serve", now); err == nil {
+		o.Close()
+		t.Error("the link was followed")
+	}
+	if got, err := os.ReadFile(precious); err != nil || string(got) != "bytes" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // Invariants 2 and 3: what is published is whole, private and gone after Close.
 func TestEndpointIsPrivateAndWithdrawn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "data")
