@@ -245,7 +245,8 @@ func (r *unpacker) float(dst []byte, width int) ([]byte, error) {
 	return strconv.AppendFloat(dst, f, 'g', -1, 64), nil
 }
 
-// appendMsgpack appends the MessagePack form of src, a JSON text of our own making, by the writer's rules (invariant 3).
+// appendMsgpack appends the MessagePack form of src by the writer's rules (invariant 3). src is a JSON text of our own
+// making: no object in it has a name twice, which a MessagePack reader may refuse and which is not looked for here.
 func appendMsgpack(dst, src []byte) ([]byte, error) {
 	p := packer{src: src}
 	dst, err := p.value(dst)

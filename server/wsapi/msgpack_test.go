@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/ugorji/go/codec"
 )
 
@@ -144,12 +145,13 @@ func same(a, b any) bool {
 
 // FuzzWriter holds the writer to an independent reader: ugorji sees the value that encoding/json sees.
 func FuzzWriter(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2.5,null],"b":"\u00e9"}`, `[]`, `-129`, `1e300`, `{"":{"":[]}}`} {
+	for _, s := range []string{`{"a":[1,2.5,null],"b":"\u00e9"}`, `[]`, `-129`, `1e300`, `{"":{"":[]}}`, `{"0":[0],"0":"000000"}`, `"\ud83d\ude00"`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var want any
-		if json.Unmarshal(text, &want) != nil || !bytes.Equal(bytes.ToValidUTF8(text, nil), text) || strings.Contains(strings.ToLower(string(text)), `\ud`) {
+		// What the writer is for: strict JSON, without doubled names, lone surrogates or bytes that are not UTF-8.
+		if !jsontext.Value(text).IsValid() || json.Unmarshal(text, &want) != nil {
 			return
 		}
 		packed, err := appendMsgpack(nil, text)
