@@ -9,7 +9,7 @@ SHELL := /bin/bash
 GO     ?= go
 LISTEN ?= 127.0.0.1:8080
 DATA   ?= $(CURDIR)/data
-FUZZTIME ?= 20s
+FUZZTIME ?= 100000x
 BENCHFLAGS ?=
 FILES  ?= 0
 SEEDS  ?= 1000
@@ -55,7 +55,7 @@ suites: ## the suites that others wrote, and the linters of the documents (npm)
 crash: ## power cuts and failing files, many seeds
 	SAWHORSE_SEEDS=$(SEEDS) $(GO) test -run 'Crash|Fault|PowerCut' -count=1 -timeout 30m ./core/...
 
-fuzz: ## every fuzz target for FUZZTIME
+fuzz: ## every fuzz target, FUZZTIME each (a lane of its own: its input is random)
 	tools/fuzz.sh $(FUZZTIME)
 
 bench: build ## this server beside bare peers, ratios in one run
