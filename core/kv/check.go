@@ -229,7 +229,7 @@ func (s *Store) checkView(ctx context.Context) (*CheckView, error) {
 		c.roots = append(c.roots, st)
 		c.heads = append(c.heads, st.head)
 		c.floors = append(c.floors, st.floor.Load())
-		c.holds = append(c.holds, slices.Clone(st.holds.active))
+		c.holds = append(c.holds, st.holds.all())
 		c.released = append(c.released, slices.Clone(st.holds.released))
 	}
 	return c, nil
@@ -308,20 +308,20 @@ func (w *walk) heads() {
 
 func (w *walk) queues() {
 	for i, st := range w.view.roots {
+		known := make(map[uint64]struct{}, len(w.view.holds[i])+len(w.view.released[i]))
+		for _, h := range w.view.holds[i] {
+			known[uint64(h.ID)] = struct{}{}
+		}
+		for _, released := range w.view.released[i] {
+			known[uint64(released)] = struct{}{}
+		}
 		w.queue(st.id, keys.SpaceReapQueue, func(key []byte) (keys.Victim, error) {
 			_, v, err := keys.CutReap(key)
 			return v, err
 		})
 		w.queue(st.id, keys.SpaceHoldQueue, func(key []byte) (keys.Victim, error) {
 			_, id, v, err := keys.CutHoldReap(key)
-			known := false
-			for _, h := range w.view.holds[i] {
-				known = known || uint64(h.ID) == id
-			}
-			for _, released := range w.view.released[i] {
-				known = known || uint64(released) == id
-			}
-			if !known {
+			if _, ok := known[id]; !ok {
 				w.problem("KV-7", key, "queue of hold %d, which does not exist", id)
 			}
 			return v, err

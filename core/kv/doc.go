@@ -24,8 +24,9 @@
 //	       in the root's reaper queue or in that of a hold. Nothing else is.
 //	KV-8   The floor is durable before anything below it is dropped, and never
 //	       above the head.
-//	KV-9   What is visible at a held revision stays. A hold is at or below the
-//	       head, and its id is never minted twice.
+//	KV-9   What is visible at a held revision stays; of a hold within a prefix,
+//	       the rows whose keys begin with it. A hold is at or below the head, and
+//	       its id is never minted twice.
 //	KV-10  Instants told to updates never run backwards, over restarts either.
 //	KV-11  When the log fails, the process ends; no answer claims more than the
 //	       log holds.

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -82,7 +83,16 @@ func (v *View) checkRange(lower, upper []byte) error {
 	if err := v.check(lower); err != nil {
 		return err
 	}
-	return checkUpper(lower, upper)
+	if err := checkUpper(lower, upper); err != nil || v.reach.whole || !keys.Lookup(lower[0]).Versioned {
+		return err
+	}
+	// lower is within some prefix; the range must not leave it.
+	if !slices.ContainsFunc(v.reach.prefixes, func(p string) bool {
+		return len(lower) >= len(p) && string(lower[:len(p)]) == p && bytes.Compare(upper, keys.AppendEnd(nil, []byte(p))) <= 0
+	}) {
+		return ErrBelowFloor
+	}
+	return nil
 }
 
 // checkUpper refuses a range that leaves the space and root of its lower bound.

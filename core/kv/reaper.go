@@ -308,13 +308,14 @@ func (d *dropper) row(q *queued) error {
 	var keeper HoldID
 	var kept bool
 	if q.row.Revision == q.victim.Revision {
-		// A deletion: it must stay as long as it covers an older version.
-		older, ok, err := d.olderThan(q.row.Key, Revision(q.row.Revision))
+		// A deletion: it must stay as long as it covers an older version. Over
+		// another deletion it covers nothing, whatever that one is kept for.
+		older, live, err := d.olderThan(q.row.Key, Revision(q.row.Revision))
 		if err != nil {
 			return err
 		}
-		if ok {
-			keeper, kept = d.root.holds.covering(older, Revision(q.row.Revision))
+		if live {
+			keeper, kept = d.root.holds.covering(q.row.Key, older, Revision(q.row.Revision))
 			if !kept {
 				// The older version's own row is yet to come, in the queue of a
 				// released hold; this one goes after it.
@@ -322,7 +323,7 @@ func (d *dropper) row(q *queued) error {
 			}
 		}
 	} else {
-		keeper, kept = d.root.holds.covering(Revision(q.row.Revision), Revision(q.victim.Revision))
+		keeper, kept = d.root.holds.covering(q.row.Key, Revision(q.row.Revision), Revision(q.victim.Revision))
 	}
 	switch {
 	case kept && keeper == q.hold:
@@ -360,8 +361,9 @@ func (d *dropper) open() (err error) {
 	return err
 }
 
-// olderThan finds the next older version of a key that this turn leaves alone.
-func (d *dropper) olderThan(key []byte, rev Revision) (Revision, bool, error) {
+// olderThan finds the next older version of a key that this turn leaves alone,
+// and reports whether there is one and it is no deletion.
+func (d *dropper) olderThan(key []byte, rev Revision) (older Revision, live bool, err error) {
 	if err := d.open(); err != nil {
 		return 0, false, err
 	}
@@ -374,7 +376,12 @@ func (d *dropper) olderThan(key []byte, rev Revision) (Revision, bool, error) {
 		if !ok {
 			return 0, false, keys.ErrMalformed
 		}
-		return older, true, nil
+		stored, err := d.it.ValueAndErr()
+		if err != nil {
+			return 0, false, err
+		}
+		_, deleted, err := splitValue(stored)
+		return older, !deleted, err
 	}
 	return 0, false, d.it.Error()
 }

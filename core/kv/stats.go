@@ -53,7 +53,7 @@ func (s *Store) Stats() Stats {
 	st.Roots = len(roots)
 	for _, r := range roots {
 		r.state.holdMu.RLock()
-		st.Holds += len(r.state.holds.active)
+		st.Holds += len(r.state.holds.byID)
 		r.state.holdMu.RUnlock()
 	}
 	if s.enter() != nil {

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -30,6 +31,8 @@ type View struct {
 	// would hide them. nil until one is read.
 	bare  *pebble.Iterator
 	epoch uint64
+	// reach is what a View below the floor can still see.
+	reach reach
 	// rows is the cache of newest rows; nil in a View of an earlier revision.
 	// durable is the number up to which updates were durable before rev was taken.
 	rows    *rowCache
@@ -67,7 +70,7 @@ func (s *Store) View(ctx context.Context, root Root, fn func(v *View) error) err
 		if err != nil {
 			return err
 		}
-		v.rows, v.durable = s.rows, durable
+		v.rows, v.durable, v.reach = s.rows, durable, reach{whole: true}
 		// With a short history window the reaper may have passed rev meanwhile.
 		if uint64(rev) < root.state.floor.Load() {
 			v.close()
@@ -81,8 +84,9 @@ func (s *Store) View(ctx context.Context, root Root, fn func(v *View) error) err
 // ViewAt is View at an earlier revision.
 //
 // Errors besides those of View: ErrBelowFloor when the revision is older than
-// the history window and no hold keeps exactly it; ErrAhead when it is not
-// durable yet.
+// the history window and no hold keeps anything of exactly it; ErrAhead when it
+// is not durable yet. When all that keeps it are holds within prefixes, reading
+// anything else gives ErrBelowFloor; immutable rows can be read as ever.
 func (s *Store) ViewAt(ctx context.Context, root Root, rev Revision, fn func(v *View) error) error {
 	if root.state == nil {
 		return ErrForeignKey
@@ -102,20 +106,37 @@ func (s *Store) ViewAt(ctx context.Context, root Root, rev Revision, fn func(v *
 	defer v.close()
 	// The state was opened before the floor is looked at: whatever the reaper
 	// drops after a floor that allows rev is still in the state.
-	if !root.state.readable(rev) {
+	v.reach = root.state.reach(rev)
+	if !v.reach.whole && len(v.reach.prefixes) == 0 {
 		return ErrBelowFloor
 	}
 	return fn(v)
 }
 
-// readable reports whether the reaper keeps everything that is visible at rev.
-func (st *rootState) readable(rev Revision) bool {
+// reach is what can be read at a revision: everything, or the rows below some
+// prefixes.
+type reach struct {
+	whole    bool
+	prefixes []string
+}
+
+// covers reports whether every row below a prefix, or with a key, can be read;
+// nil asks for the whole root.
+func (r reach) covers(prefix []byte) bool {
+	return r.whole || prefix != nil && slices.ContainsFunc(r.prefixes, func(p string) bool {
+		return len(prefix) >= len(p) && string(prefix[:len(p)]) == p
+	})
+}
+
+// reach returns what the reaper keeps of what is visible at rev.
+func (st *rootState) reach(rev Revision) reach {
 	if uint64(rev) >= st.floor.Load() {
-		return true
+		return reach{whole: true}
 	}
 	st.holdMu.RLock()
 	defer st.holdMu.RUnlock()
-	return st.holds.at(rev)
+	whole, prefixes := st.holds.at(rev)
+	return reach{whole, prefixes}
 }
 
 func (s *Store) enterView(ctx context.Context) error {
@@ -177,6 +198,8 @@ func (v *View) check(key []byte) error {
 		return ErrHousekeeping
 	case root != v.root.id:
 		return ErrForeignKey
+	case !v.reach.whole && space.Versioned && !v.reach.covers(key):
+		return ErrBelowFloor
 	}
 	return nil
 }
@@ -184,7 +207,8 @@ func (v *View) check(key []byte) error {
 // Get returns the version of a key that is visible at the View's revision. The
 // bytes are valid until the closure returns.
 //
-// Errors: ErrHousekeeping, ErrForeignKey, an error of the file system.
+// Errors: ErrHousekeeping, ErrForeignKey, ErrBelowFloor (see ViewAt), an error of
+// the file system.
 func (v *View) Get(key []byte) (Value, bool, error) {
 	if err := v.check(key); err != nil {
 		return Value{}, false, err

@@ -4,7 +4,7 @@ const (
 	rootEntryVersion  = 1
 	rootHeadVersion   = 1
 	floorVersion      = 1
-	holdVersion       = 1
+	holdVersion       = 2
 	victimVersion     = 1
 	clockMarkVersion  = 1
 	metaVersion       = 1
@@ -85,18 +85,34 @@ type Hold struct {
 	// that was decoded.
 	Kind  byte
 	Owner []byte
+	// Prefix limits the hold to the rows whose keys begin with it; nil holds all
+	// rows of the root. It aliases like Owner.
+	Prefix []byte
 }
 
-// AppendHold appends the encoding of h.
+// AppendHold appends the encoding of h: version 1, and version 2 with a prefix.
 func AppendHold(dst []byte, h Hold) []byte {
-	dst = AppendUint(append(dst, holdVersion), h.Revision)
-	return AppendBytes(append(AppendBool(dst, h.Released), h.Kind), h.Owner)
+	version := byte(1)
+	if len(h.Prefix) > 0 {
+		version = 2
+	}
+	dst = AppendUint(append(dst, version), h.Revision)
+	dst = AppendBytes(append(AppendBool(dst, h.Released), h.Kind), h.Owner)
+	if version == 1 {
+		return dst
+	}
+	return AppendBytes(dst, h.Prefix)
 }
 
 // DecodeHold reads what AppendHold wrote.
 func DecodeHold(value []byte) (Hold, error) {
-	_, r := NewReader(value, holdVersion)
+	version, r := NewReader(value, holdVersion)
 	h := Hold{Revision: r.Uint(), Released: r.Bool(), Kind: r.Byte(), Owner: r.Bytes()}
+	if version >= 2 {
+		if h.Prefix = r.Bytes(); len(h.Prefix) == 0 {
+			r.Fail()
+		}
+	}
 	if err := r.Done(); err != nil {
 		return Hold{}, err
 	}

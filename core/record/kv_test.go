@@ -13,7 +13,7 @@ import (
 func same[T comparable](a, b T) bool { return a == b }
 
 func sameHold(a, b record.Hold) bool {
-	return a.Revision == b.Revision && a.Released == b.Released && a.Kind == b.Kind && bytes.Equal(a.Owner, b.Owner)
+	return a.Revision == b.Revision && a.Released == b.Released && a.Kind == b.Kind && bytes.Equal(a.Owner, b.Owner) && bytes.Equal(a.Prefix, b.Prefix)
 }
 
 func sameVictim(a, b record.Victim) bool {
@@ -26,6 +26,7 @@ func TestGoldensOfTheStore(t *testing.T) {
 	recordtest.Golden(t, "floor", record.Floor{Revision: 77}, record.AppendFloor, record.DecodeFloor, same)
 	recordtest.Golden(t, "hold", record.Hold{Revision: 9, Kind: 2, Owner: []byte("snapshot 1")}, record.AppendHold, record.DecodeHold, sameHold)
 	recordtest.Golden(t, "hold-released", record.Hold{Revision: 9, Released: true, Kind: 2}, record.AppendHold, record.DecodeHold, sameHold)
+	recordtest.Golden(t, "hold-within", record.Hold{Revision: 9, Kind: 1, Owner: []byte("o"), Prefix: []byte{0x12, 0, 0, 0, 1, 7}}, record.AppendHold, record.DecodeHold, sameHold)
 	recordtest.Golden(t, "hold-serial", record.HoldSerial{Last: 12}, record.AppendHoldSerial, record.DecodeHoldSerial, same)
 	recordtest.Golden(t, "victim", record.Victim{AtMillis: 1767323045000, Revision: 5, Key: []byte("key")}, record.AppendVictim, record.DecodeVictim, sameVictim)
 	recordtest.Golden(t, "clock-mark", record.ClockMark{AtMillis: -1}, record.AppendClockMark, record.DecodeClockMark, same)
@@ -36,6 +37,7 @@ func FuzzDecodeStore(f *testing.F) {
 	f.Add(record.AppendRootEntry(nil, record.RootEntry{ID: 1}))
 	f.Add(record.AppendRootHead(nil, record.RootHead{Revision: 300, AtMillis: -5}))
 	f.Add(record.AppendHold(nil, record.Hold{Revision: 1, Owner: []byte("o")}))
+	f.Add(record.AppendHold(nil, record.Hold{Revision: 1, Prefix: []byte("p")}))
 	f.Add(record.AppendVictim(nil, record.Victim{AtMillis: 1, Revision: 2, Key: []byte("k")}))
 	f.Add([]byte{1, 0x80, 0})
 	f.Fuzz(func(t *testing.T, value []byte) {
