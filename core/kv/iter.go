@@ -83,7 +83,7 @@ func (v *View) checkRange(lower, upper []byte) error {
 	if err := v.check(lower); err != nil {
 		return err
 	}
-	if err := checkUpper(lower, upper); err != nil || v.reach.whole || !keys.Lookup(lower[0]).Versioned {
+	if err := checkUpper(lower, upper); err != nil || !v.reach.partial || !keys.Lookup(lower[0]).Versioned {
 		return err
 	}
 	// lower is within some prefix; the range must not leave it.

@@ -31,7 +31,7 @@ type View struct {
 	// would hide them. nil until one is read.
 	bare  *pebble.Iterator
 	epoch uint64
-	// reach is what a View below the floor can still see.
+	// reach is what can be seen: less than everything in a View below the floor.
 	reach reach
 	// rows is the cache of newest rows; nil in a View of an earlier revision.
 	// durable is the number up to which updates were durable before rev was taken.
@@ -70,7 +70,7 @@ func (s *Store) View(ctx context.Context, root Root, fn func(v *View) error) err
 		if err != nil {
 			return err
 		}
-		v.rows, v.durable, v.reach = s.rows, durable, reach{whole: true}
+		v.rows, v.durable = s.rows, durable
 		// With a short history window the reaper may have passed rev meanwhile.
 		if uint64(rev) < root.state.floor.Load() {
 			v.close()
@@ -107,23 +107,23 @@ func (s *Store) ViewAt(ctx context.Context, root Root, rev Revision, fn func(v *
 	// The state was opened before the floor is looked at: whatever the reaper
 	// drops after a floor that allows rev is still in the state.
 	v.reach = root.state.reach(rev)
-	if !v.reach.whole && len(v.reach.prefixes) == 0 {
+	if v.reach.partial && len(v.reach.prefixes) == 0 {
 		return ErrBelowFloor
 	}
 	return fn(v)
 }
 
-// reach is what can be read at a revision: everything, or the rows below some
-// prefixes.
+// reach is what can be read at a revision: everything, or in part the rows below
+// some prefixes.
 type reach struct {
-	whole    bool
+	partial  bool
 	prefixes []string
 }
 
 // covers reports whether every row below a prefix, or with a key, can be read;
 // nil asks for the whole root.
 func (r reach) covers(prefix []byte) bool {
-	return r.whole || prefix != nil && slices.ContainsFunc(r.prefixes, func(p string) bool {
+	return !r.partial || prefix != nil && slices.ContainsFunc(r.prefixes, func(p string) bool {
 		return len(prefix) >= len(p) && string(prefix[:len(p)]) == p
 	})
 }
@@ -131,12 +131,12 @@ func (r reach) covers(prefix []byte) bool {
 // reach returns what the reaper keeps of what is visible at rev.
 func (st *rootState) reach(rev Revision) reach {
 	if uint64(rev) >= st.floor.Load() {
-		return reach{whole: true}
+		return reach{}
 	}
 	st.holdMu.RLock()
 	defer st.holdMu.RUnlock()
 	whole, prefixes := st.holds.at(rev)
-	return reach{whole, prefixes}
+	return reach{!whole, prefixes}
 }
 
 func (s *Store) enterView(ctx context.Context) error {
@@ -198,7 +198,7 @@ func (v *View) check(key []byte) error {
 		return ErrHousekeeping
 	case root != v.root.id:
 		return ErrForeignKey
-	case !v.reach.whole && space.Versioned && !v.reach.covers(key):
+	case v.reach.partial && space.Versioned && !v.reach.covers(key):
 		return ErrBelowFloor
 	}
 	return nil
