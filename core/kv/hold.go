@@ -36,6 +36,8 @@ type holdTable struct {
 	// Each is in the order of revisions, then of ids.
 	whole  holdList
 	within map[string]*holdList
+	// withinAt has the holds within prefixes by revision.
+	withinAt map[Revision][]HoldID
 	// lengths are those of the prefixes in within, each once.
 	lengths  []int
 	released []HoldID
@@ -80,13 +82,8 @@ func (t *holdTable) at(rev Revision) (whole bool, prefixes []string) {
 	if _, ok := t.whole.covering(rev, rev+1); ok {
 		return true, nil
 	}
-	// Held revisions that are not the whole root's are few, and so are reads of
-	// one that is below the floor; a table of prefixes by revision is not worth
-	// its memory.
-	for prefix, list := range t.within {
-		if _, ok := list.covering(rev, rev+1); ok {
-			prefixes = append(prefixes, prefix)
-		}
+	for _, id := range t.withinAt[rev] {
+		prefixes = append(prefixes, string(t.byID[id].Prefix))
 	}
 	return false, prefixes
 }
@@ -117,13 +114,14 @@ func (t *holdTable) find(id HoldID) (Hold, bool) {
 
 func (t *holdTable) add(h Hold) {
 	if t.byID == nil {
-		t.byID, t.within = make(map[HoldID]Hold), make(map[string]*holdList)
+		t.byID, t.within, t.withinAt = make(map[HoldID]Hold), make(map[string]*holdList), make(map[Revision][]HoldID)
 	}
 	t.byID[h.ID] = h
 	if h.Prefix == nil {
 		t.whole.add(h)
 		return
 	}
+	t.withinAt[h.Revision] = append(t.withinAt[h.Revision], h.ID)
 	list := t.within[string(h.Prefix)]
 	if list == nil {
 		list = new(holdList)
@@ -149,6 +147,11 @@ func (t *holdTable) release(id HoldID) {
 	list := t.within[string(h.Prefix)]
 	if list.remove(h); len(*list) == 0 {
 		delete(t.within, string(h.Prefix))
+	}
+	if ids := t.withinAt[h.Revision]; len(ids) > 1 {
+		t.withinAt[h.Revision] = slices.DeleteFunc(ids, func(other HoldID) bool { return other == id })
+	} else {
+		delete(t.withinAt, h.Revision)
 	}
 }
 
