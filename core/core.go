@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/actor"
+	"github.com/sawhorse-dev/sawhorse/core/backup"
 	"github.com/sawhorse-dev/sawhorse/core/blob"
 	"github.com/sawhorse-dev/sawhorse/core/clock"
 	"github.com/sawhorse-dev/sawhorse/core/jobs"
@@ -74,6 +76,7 @@ type Core struct {
 	api       *op.API
 	principal actor.Principal
 	root      jail.Root
+	backups   sync.Mutex // held by the one Backup that runs
 }
 
 // Report is the outcome of Check.
@@ -105,6 +108,9 @@ func Open(ctx context.Context, o Options) (*Core, error) {
 		return nil, err
 	}
 	c := &Core{kv: store}
+	if err := backup.Sweep(store); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	if err := c.open(ctx, o, wanted); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -171,6 +177,21 @@ func (c *Core) InstallationID() [16]byte { return c.kv.InstallationID() }
 func (c *Core) Check(ctx context.Context) (Report, error) {
 	report := c.kv.Check(ctx)
 	return report, ctx.Err()
+}
+
+// ErrBusy says that another backup of the same directory is being made.
+var ErrBusy = errors.New("core: a backup of this data directory is being made already")
+
+// Backup copies the data directory to a new directory below o.Dest while calls
+// go on; see backup.Write. One runs at a time.
+//
+// Errors: ErrBusy; those of backup.Write.
+func (c *Core) Backup(ctx context.Context, o backup.Options) (backup.Result, error) {
+	if !c.backups.TryLock() {
+		return backup.Result{}, ErrBusy
+	}
+	defer c.backups.Unlock()
+	return backup.Write(ctx, c.kv, c.bodies, o)
 }
 
 // Stats returns figures for metrics. It takes a few microseconds.

@@ -135,8 +135,8 @@ const closedBit = 1 << 62
 // Open opens the data directory, and makes it when there is none. What was
 // acknowledged before is there; what was not is there whole or not at all.
 //
-// Errors: ErrFormat when a newer program wrote the directory; an error of the
-// file system otherwise, also when another process has it open.
+// Errors: ErrFormat when a newer program wrote the directory; ErrRestoring; an
+// error of the file system otherwise, also when another process has it open.
 func Open(o Options) (*Store, error) {
 	o = withDefaults(o)
 	s := &Store{
@@ -148,6 +148,9 @@ func Open(o Options) (*Store, error) {
 		dead:    make(chan struct{}),
 	}
 	s.ids = lockedReader{&s.idsMu, o.IDs}
+	if err := s.refuseRestoring(); err != nil {
+		return nil, err
+	}
 	if err := s.openPebble(); err != nil {
 		return nil, err
 	}
