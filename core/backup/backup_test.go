@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
-
 	"github.com/sawhorse-dev/sawhorse/core/blob"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
@@ -469,6 +467,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"format":1,"files":[{"path":"kv/000001.sst","size_bytes":1,"sha256":"` + sum + `"}]}`))
 	f.Add([]byte(`{"format":1,"files":[{"path":"kv/../../etc/passwd","size_bytes":1,"sha256":"` + sum + `"}]}`))
 	f.Add([]byte(`{"format":2}`))
+	fs := kvtest.NewCrashFS()
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := parseManifest(text)
 		if err != nil {
@@ -478,7 +477,7 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		for _, file := range m.Files {
-			at := vfs.Default.PathJoin("/dir", join(vfs.Default, "/", file.Path))
+			at := join(fs, "/dir", file.Path)
 			if !strings.HasPrefix(at, "/dir/kv/") && !strings.HasPrefix(at, "/dir/bodies/") || file.SizeBytes < 0 {
 				t.Errorf("file %q of %d bytes", file.Path, file.SizeBytes)
 			}
