@@ -73,6 +73,7 @@ var ErrWorkbenchRoot = errors.New("core: workbench root")
 type Core struct {
 	kv        *kv.Store
 	bodies    *blob.Store
+	workbench *workbench.Workbench
 	api       *op.API
 	principal actor.Principal
 	root      jail.Root
@@ -139,6 +140,7 @@ func (c *Core) open(ctx context.Context, o Options, wanted jail.Root) (err error
 	if err != nil {
 		return err
 	}
+	c.workbench = w
 	revision := o.Revision
 	if revision == "" {
 		revision = operator.BuildRevision()
@@ -201,8 +203,11 @@ func (c *Core) Stats() Stats { return Stats{KV: c.kv.Stats()} }
 // acknowledged stays; calls that come later fail.
 func (c *Core) Close() error {
 	var err error
+	if c.workbench != nil {
+		err = c.workbench.Close()
+	}
 	if c.bodies != nil {
-		err = c.bodies.Close()
+		err = errors.Join(err, c.bodies.Close())
 	}
 	return errors.Join(err, c.kv.Close())
 }

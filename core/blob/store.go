@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cockroachdb/errors/oserror"
+
 	"github.com/sawhorse-dev/sawhorse/core/clock"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
@@ -241,6 +243,38 @@ func (s *Store) isFrozen() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.frozen > 0
+}
+
+// DiskBytes returns the size of all files of this package, those of unfinished
+// uploads and of what awaits its removal among them. It looks at each.
+func (s *Store) DiskBytes() (n int64, err error) { return s.size(s.dir) }
+
+func (s *Store) size(dir string) (n int64, err error) {
+	names, err := s.fs.List(dir)
+	if oserror.IsNotExist(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		path := s.fs.PathJoin(dir, name)
+		info, err := s.fs.Stat(path)
+		switch {
+		case oserror.IsNotExist(err): // removed meanwhile
+		case err != nil:
+			return 0, err
+		case info.IsDir():
+			below, err := s.size(path)
+			if err != nil {
+				return 0, err
+			}
+			n += below
+		default:
+			n += info.Size()
+		}
+	}
+	return n, nil
 }
 
 // soil notes that there may be something to collect in a root, and wakes the

@@ -27,11 +27,14 @@ type Problem struct {
 }
 
 // String returns the problem on one line.
-func (p Problem) String() string {
+func (p Problem) String() string { return p.Check + ": " + p.Invariant + ": " + p.Detail() }
+
+// Detail says what is wrong and where.
+func (p Problem) Detail() string {
 	if p.Key == nil {
-		return fmt.Sprintf("%s: %s: %s", p.Check, p.Invariant, p.Text)
+		return p.Text
 	}
-	return fmt.Sprintf("%s: %s: %s (key %s)", p.Check, p.Invariant, p.Text, formatKey(p.Key))
+	return p.Text + " (key " + formatKey(p.Key) + ")"
 }
 
 func formatKey(key []byte) string {

@@ -54,3 +54,6 @@ func (w *Workbench) Tamper(ctx context.Context, fn func(tx *kv.Tx, root uint32) 
 	}
 	return w.store.Update(ctx, t.root, func(tx *kv.Tx) error { return fn(tx, t.root.ID()) })
 }
+
+// WaitForCheck returns when no check of the store runs.
+func (w *Workbench) WaitForCheck() { w.care.running.Wait() }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -55,6 +56,7 @@ type Workbench struct {
 	tenants sync.Map // [16]byte -> *tenant
 	loads   *semaphore.Weighted
 	slow    slowLane
+	care    care
 }
 
 var (
@@ -78,6 +80,7 @@ func New(o Options) (*Workbench, error) {
 	o.MaxArtifactBytes = cmp.Or(o.MaxArtifactBytes, op.LimitMaxArtifactBytes)
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, op.LimitDefaultMaxBodyBytes)
 	w := &Workbench{o: o, store: o.Store, bodies: o.Bodies, root: o.Root, loads: semaphore.NewWeighted(loadBudgetBytes)}
+	w.care.begin()
 	o.Store.RegisterCheck("workbench", w.check)
 	return w, nil
 }
@@ -99,6 +102,10 @@ type tenant struct {
 	// living remembers markers that are durable. A marker never changes (WB-2),
 	// so what is in here holds at its revision and at every later one.
 	living map[string]life
+
+	countMu   sync.Mutex
+	countedAt time.Time // when the workbenches were counted last
+	count     int64
 }
 
 // life is what a marker says, and the revision that wrote it.

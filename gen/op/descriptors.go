@@ -304,6 +304,45 @@ var (
 		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBReservedPath, ReasonWBAlreadyExists, ReasonWBPayloadTooLarge},
 		Index:   20,
 	}
+	// WorkbenchStartCheckOp is workbench.start_check.
+	WorkbenchStartCheckOp = &Descriptor{
+		ID: "workbench.start_check", Area: AreaWorkbench, Name: "start_check", Title: "Begin to verify the store",
+		Description: "Begin a check of the whole store in the background, or report on the one that runs. Follow it with get_check.",
+		Effect:      Read, Built: true,
+		HTTPMethod: "POST", HTTPPath: "/v1/store/start_check",
+		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/StartCheck",
+		ReadOnly:         true, Destructive: false, Idempotent: true, OpenWorld: false,
+		Decode: decodeWorkbenchStartCheckRequest, DecodeResult: decodeWorkbenchStartCheckResult,
+		New:    func() Request { return new(WorkbenchStartCheckRequest) },
+		Invoke: invokeWorkbenchStartCheck,
+		Index:  21,
+	}
+	// WorkbenchGetCheckOp is workbench.get_check.
+	WorkbenchGetCheckOp = &Descriptor{
+		ID: "workbench.get_check", Area: AreaWorkbench, Name: "get_check", Title: "Report on the latest check",
+		Description: "Report on the latest check of the store: whether it still runs, and what it found.",
+		Effect:      Read, Built: true,
+		HTTPMethod: "POST", HTTPPath: "/v1/store/get_check",
+		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/GetCheck",
+		ReadOnly:         true, Destructive: false, Idempotent: true, OpenWorld: false,
+		Decode: decodeWorkbenchGetCheckRequest, DecodeResult: decodeWorkbenchGetCheckResult,
+		New:    func() Request { return new(WorkbenchGetCheckRequest) },
+		Invoke: invokeWorkbenchGetCheck,
+		Index:  22,
+	}
+	// WorkbenchGetStatsOp is workbench.get_stats.
+	WorkbenchGetStatsOp = &Descriptor{
+		ID: "workbench.get_stats", Area: AreaWorkbench, Name: "get_stats", Title: "Figures of the store",
+		Description: "Figures of the store since the server began, and what it takes on the disk.",
+		Effect:      Read, Built: true,
+		HTTPMethod: "POST", HTTPPath: "/v1/store/get_stats",
+		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/GetStats",
+		ReadOnly:         true, Destructive: false, Idempotent: true, OpenWorld: false,
+		Decode: decodeWorkbenchGetStatsRequest, DecodeResult: decodeWorkbenchGetStatsResult,
+		New:    func() Request { return new(WorkbenchGetStatsRequest) },
+		Invoke: invokeWorkbenchGetStats,
+		Index:  23,
+	}
 	// OperatorGetHealthOp is operator.get_health.
 	OperatorGetHealthOp = &Descriptor{
 		ID: "operator.get_health", Area: AreaOperator, Name: "get_health", Title: "Health",
@@ -315,7 +354,7 @@ var (
 		Decode: decodeOperatorGetHealthRequest, DecodeResult: decodeOperatorGetHealthResult,
 		New:    func() Request { return new(OperatorGetHealthRequest) },
 		Invoke: invokeOperatorGetHealth,
-		Index:  21,
+		Index:  24,
 	}
 	// OperatorGetRuntimeStatusOp is operator.get_runtime_status.
 	OperatorGetRuntimeStatusOp = &Descriptor{
@@ -328,7 +367,7 @@ var (
 		Decode: decodeOperatorGetRuntimeStatusRequest, DecodeResult: decodeOperatorGetRuntimeStatusResult,
 		New:    func() Request { return new(OperatorGetRuntimeStatusRequest) },
 		Invoke: invokeOperatorGetRuntimeStatus,
-		Index:  22,
+		Index:  25,
 	}
 	// JobsGetCapabilitiesOp is jobs.get_capabilities.
 	JobsGetCapabilitiesOp = &Descriptor{
@@ -343,7 +382,7 @@ var (
 		Decode:  decodeJobsGetCapabilitiesRequest, DecodeResult: decodeJobsGetCapabilitiesResult,
 		New:    func() Request { return new(JobsGetCapabilitiesRequest) },
 		Invoke: invokeJobsGetCapabilities,
-		Index:  23,
+		Index:  26,
 	}
 )
 
@@ -370,6 +409,9 @@ var Descriptors = []*Descriptor{
 	WorkbenchGetFileOp,
 	WorkbenchHeadFileOp,
 	WorkbenchStoreFileOp,
+	WorkbenchStartCheckOp,
+	WorkbenchGetCheckOp,
+	WorkbenchGetStatsOp,
 	OperatorGetHealthOp,
 	OperatorGetRuntimeStatusOp,
 	JobsGetCapabilitiesOp,
@@ -420,6 +462,12 @@ func ByID(name string) *Descriptor {
 		return WorkbenchHeadFileOp
 	case "workbench.store_file":
 		return WorkbenchStoreFileOp
+	case "workbench.start_check":
+		return WorkbenchStartCheckOp
+	case "workbench.get_check":
+		return WorkbenchGetCheckOp
+	case "workbench.get_stats":
+		return WorkbenchGetStatsOp
 	case "operator.get_health":
 		return OperatorGetHealthOp
 	case "operator.get_runtime_status":

@@ -114,6 +114,15 @@ type Workbench interface {
 	// operation id and the path of the restore manifest. Fails with Conflict when the destination exists for another
 	// reason, SnapshotNotFound or SnapshotExpired.
 	Restore(ctx context.Context, req *WorkbenchRestoreRequest) (*WorkbenchRestoreResult, error)
+	// StartCheck serves workbench.start_check. Begin a check of the whole store in the background, or report on the
+	// one that runs. Follow it with get_check.
+	StartCheck(ctx context.Context, req *WorkbenchStartCheckRequest) (*WorkbenchStartCheckResult, error)
+	// GetCheck serves workbench.get_check. Report on the latest check of the store: whether it still runs, and what
+	// it found.
+	GetCheck(ctx context.Context, req *WorkbenchGetCheckRequest) (*WorkbenchGetCheckResult, error)
+	// GetStats serves workbench.get_stats. Figures of the store since the server began, and what it takes on the
+	// disk.
+	GetStats(ctx context.Context, req *WorkbenchGetStatsRequest) (*WorkbenchGetStatsResult, error)
 }
 
 // Jobs is what the jobs area must do. A method returns when its effect is durable, and its error carries a reason.

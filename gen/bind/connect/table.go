@@ -461,6 +461,80 @@ var bindings = [...]*binding{
 	nil, // workbench.get_file
 	nil, // workbench.head_file
 	nil, // workbench.store_file
+	{ // workbench.start_check
+		op:          op.WorkbenchStartCheckOp,
+		method:      workbenchv1.File_sawhorse_workbench_v1_workbench_proto.Services().ByName("WorkbenchService").Methods().ByName("StartCheck"),
+		newRequest:  func() proto.Message { return new(workbenchv1.StartCheckRequest) },
+		newResponse: func() proto.Message { return new(workbenchv1.StartCheckResponse) },
+		decodeRequest: func(s *scanner) op.Request {
+			v := new(op.WorkbenchStartCheckRequest)
+			decodeWorkbenchStartCheckRequest(s, v)
+			return v
+		},
+		requestFrom: func(m proto.Message) (op.Request, *Invalid) {
+			v := new(op.WorkbenchStartCheckRequest)
+			return v, workbenchStartCheckRequestFrom(m.(*workbenchv1.StartCheckRequest), v)
+		},
+		requestTo: func(r op.Request) proto.Message {
+			return workbenchStartCheckRequestTo(r.(*op.WorkbenchStartCheckRequest))
+		},
+		resultFrom: func(m proto.Message) (op.Result, *Invalid) {
+			v := new(op.WorkbenchStartCheckResult)
+			return v, workbenchStartCheckResultFrom(m.(*workbenchv1.StartCheckResponse), v)
+		},
+		resultTo: func(r op.Result) proto.Message { return workbenchStartCheckResultTo(r.(*op.WorkbenchStartCheckResult)) },
+		appendResult: func(dst []byte, r op.Result) []byte {
+			return appendWorkbenchStartCheckResult(dst, r.(*op.WorkbenchStartCheckResult))
+		},
+	},
+	{ // workbench.get_check
+		op:          op.WorkbenchGetCheckOp,
+		method:      workbenchv1.File_sawhorse_workbench_v1_workbench_proto.Services().ByName("WorkbenchService").Methods().ByName("GetCheck"),
+		newRequest:  func() proto.Message { return new(workbenchv1.GetCheckRequest) },
+		newResponse: func() proto.Message { return new(workbenchv1.GetCheckResponse) },
+		decodeRequest: func(s *scanner) op.Request {
+			v := new(op.WorkbenchGetCheckRequest)
+			decodeWorkbenchGetCheckRequest(s, v)
+			return v
+		},
+		requestFrom: func(m proto.Message) (op.Request, *Invalid) {
+			v := new(op.WorkbenchGetCheckRequest)
+			return v, workbenchGetCheckRequestFrom(m.(*workbenchv1.GetCheckRequest), v)
+		},
+		requestTo: func(r op.Request) proto.Message { return workbenchGetCheckRequestTo(r.(*op.WorkbenchGetCheckRequest)) },
+		resultFrom: func(m proto.Message) (op.Result, *Invalid) {
+			v := new(op.WorkbenchGetCheckResult)
+			return v, workbenchGetCheckResultFrom(m.(*workbenchv1.GetCheckResponse), v)
+		},
+		resultTo: func(r op.Result) proto.Message { return workbenchGetCheckResultTo(r.(*op.WorkbenchGetCheckResult)) },
+		appendResult: func(dst []byte, r op.Result) []byte {
+			return appendWorkbenchGetCheckResult(dst, r.(*op.WorkbenchGetCheckResult))
+		},
+	},
+	{ // workbench.get_stats
+		op:          op.WorkbenchGetStatsOp,
+		method:      workbenchv1.File_sawhorse_workbench_v1_workbench_proto.Services().ByName("WorkbenchService").Methods().ByName("GetStats"),
+		newRequest:  func() proto.Message { return new(workbenchv1.GetStatsRequest) },
+		newResponse: func() proto.Message { return new(workbenchv1.GetStatsResponse) },
+		decodeRequest: func(s *scanner) op.Request {
+			v := new(op.WorkbenchGetStatsRequest)
+			decodeWorkbenchGetStatsRequest(s, v)
+			return v
+		},
+		requestFrom: func(m proto.Message) (op.Request, *Invalid) {
+			v := new(op.WorkbenchGetStatsRequest)
+			return v, workbenchGetStatsRequestFrom(m.(*workbenchv1.GetStatsRequest), v)
+		},
+		requestTo: func(r op.Request) proto.Message { return workbenchGetStatsRequestTo(r.(*op.WorkbenchGetStatsRequest)) },
+		resultFrom: func(m proto.Message) (op.Result, *Invalid) {
+			v := new(op.WorkbenchGetStatsResult)
+			return v, workbenchGetStatsResultFrom(m.(*workbenchv1.GetStatsResponse), v)
+		},
+		resultTo: func(r op.Result) proto.Message { return workbenchGetStatsResultTo(r.(*op.WorkbenchGetStatsResult)) },
+		appendResult: func(dst []byte, r op.Result) []byte {
+			return appendWorkbenchGetStatsResult(dst, r.(*op.WorkbenchGetStatsResult))
+		},
+	},
 	{ // operator.get_health
 		op:          op.OperatorGetHealthOp,
 		method:      operatorv1.File_sawhorse_operator_v1_operator_proto.Services().ByName("OperatorService").Methods().ByName("GetHealth"),

@@ -34,6 +34,9 @@ var Routes = []Route{
 	{"GET /v1/workbenches/{id}/files/{section}/{path...}", op.WorkbenchGetFileOp},
 	{"HEAD /v1/workbenches/{id}/files/{section}/{path...}", op.WorkbenchHeadFileOp},
 	{"PUT /v1/workbenches/{id}/files/{section}/{path...}", op.WorkbenchStoreFileOp},
+	{"POST /v1/store/start_check", op.WorkbenchStartCheckOp},
+	{"POST /v1/store/get_check", op.WorkbenchGetCheckOp},
+	{"POST /v1/store/get_stats", op.WorkbenchGetStatsOp},
 	{"GET /health", op.OperatorGetHealthOp},
 	{"GET /runtime/status", op.OperatorGetRuntimeStatusOp},
 	{"GET /api/sdk/v1/capabilities", op.JobsGetCapabilitiesOp},
@@ -121,6 +124,18 @@ func (s workbenchRoutes) WorkbenchSnapshotList(w http.ResponseWriter, r *http.Re
 
 func (s workbenchRoutes) WorkbenchRestore(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, op.WorkbenchRestoreOp)
+}
+
+func (s workbenchRoutes) WorkbenchStartCheck(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, op.WorkbenchStartCheckOp)
+}
+
+func (s workbenchRoutes) WorkbenchGetCheck(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, op.WorkbenchGetCheckOp)
+}
+
+func (s workbenchRoutes) WorkbenchGetStats(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, op.WorkbenchGetStatsOp)
 }
 
 // jobsRoutes is the jobs document's interface. Streams are routed apart and never reach it.

@@ -518,6 +518,36 @@ func (e WorkbenchFindResultStatus) Valid() bool {
 	}
 }
 
+// Defines values for WorkbenchGetCheckResultStatus.
+const (
+	WorkbenchGetCheckResultStatusSuccess WorkbenchGetCheckResultStatus = "success"
+)
+
+// Valid indicates whether the value is a known member of the WorkbenchGetCheckResultStatus enum.
+func (e WorkbenchGetCheckResultStatus) Valid() bool {
+	switch e {
+	case WorkbenchGetCheckResultStatusSuccess:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkbenchGetStatsResultStatus.
+const (
+	WorkbenchGetStatsResultStatusSuccess WorkbenchGetStatsResultStatus = "success"
+)
+
+// Valid indicates whether the value is a known member of the WorkbenchGetStatsResultStatus enum.
+func (e WorkbenchGetStatsResultStatus) Valid() bool {
+	switch e {
+	case WorkbenchGetStatsResultStatusSuccess:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkbenchGrepMatchSection.
 const (
 	WorkbenchGrepMatchSectionInput       WorkbenchGrepMatchSection = "input"
@@ -1310,6 +1340,21 @@ func (e WorkbenchSnapshotRetireResultStatus) Valid() bool {
 	}
 }
 
+// Defines values for WorkbenchStartCheckResultStatus.
+const (
+	WorkbenchStartCheckResultStatusSuccess WorkbenchStartCheckResultStatus = "success"
+)
+
+// Valid indicates whether the value is a known member of the WorkbenchStartCheckResultStatus enum.
+func (e WorkbenchStartCheckResultStatus) Valid() bool {
+	switch e {
+	case WorkbenchStartCheckResultStatusSuccess:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkbenchStatRequestSection.
 const (
 	WorkbenchStatRequestSectionInput       WorkbenchStatRequestSection = "input"
@@ -1379,6 +1424,30 @@ const (
 func (e WorkbenchStatResultStatus) Valid() bool {
 	switch e {
 	case WorkbenchStatResultStatusSuccess:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkbenchStoreCheckState.
+const (
+	WorkbenchStoreCheckStateDone    WorkbenchStoreCheckState = "done"
+	WorkbenchStoreCheckStateNone    WorkbenchStoreCheckState = "none"
+	WorkbenchStoreCheckStateRunning WorkbenchStoreCheckState = "running"
+	WorkbenchStoreCheckStateStopped WorkbenchStoreCheckState = "stopped"
+)
+
+// Valid indicates whether the value is a known member of the WorkbenchStoreCheckState enum.
+func (e WorkbenchStoreCheckState) Valid() bool {
+	switch e {
+	case WorkbenchStoreCheckStateDone:
+		return true
+	case WorkbenchStoreCheckStateNone:
+		return true
+	case WorkbenchStoreCheckStateRunning:
+		return true
+	case WorkbenchStoreCheckStateStopped:
 		return true
 	default:
 		return false
@@ -1962,6 +2031,68 @@ type WorkbenchFindResult struct {
 
 // WorkbenchFindResultStatus defines model for WorkbenchFindResult.Status.
 type WorkbenchFindResultStatus string
+
+// WorkbenchGetCheckRequest GetCheck takes nothing.
+type WorkbenchGetCheckRequest = map[string]interface{}
+
+// WorkbenchGetCheckResult The latest check.
+type WorkbenchGetCheckResult struct {
+	// Check A check of the store.
+	Check  WorkbenchStoreCheck           `json:"check"`
+	Status WorkbenchGetCheckResultStatus `json:"status"`
+}
+
+// WorkbenchGetCheckResultStatus defines model for WorkbenchGetCheckResult.Status.
+type WorkbenchGetCheckResultStatus string
+
+// WorkbenchGetStatsRequest GetStats takes nothing.
+type WorkbenchGetStatsRequest = map[string]interface{}
+
+// WorkbenchGetStatsResult The figures.
+type WorkbenchGetStatsResult struct {
+	// BodyBytes Size of the files that hold large bodies.
+	BodyBytes int `json:"body_bytes"`
+
+	// CacheHits Block reads that the cache answered.
+	CacheHits int `json:"cache_hits"`
+
+	// CacheMisses Block reads that went to the disk.
+	CacheMisses int `json:"cache_misses"`
+
+	// DiskBytes Size of the store's own files.
+	DiskBytes int `json:"disk_bytes"`
+
+	// HeldRevisions Revisions kept by snapshots, commits and running work.
+	HeldRevisions int `json:"held_revisions"`
+
+	// HistoryWindowSeconds How long a superseded version stays readable.
+	HistoryWindowSeconds int `json:"history_window_seconds"`
+
+	// LowSpace Whether writes are refused because the disk is nearly full.
+	LowSpace bool `json:"low_space"`
+
+	// ReapedVersions Old versions dropped since the process began.
+	ReapedVersions int `json:"reaped_versions"`
+
+	// RootCount Namespaces in the store.
+	RootCount int                           `json:"root_count"`
+	Status    WorkbenchGetStatsResultStatus `json:"status"`
+
+	// UpdateCount Updates since the process began.
+	UpdateCount int `json:"update_count"`
+
+	// UpdatesRefused Updates that were turned away because too many waited or the disk was nearly full.
+	UpdatesRefused int `json:"updates_refused"`
+
+	// ViewCount Reads since the process began.
+	ViewCount int `json:"view_count"`
+
+	// WorkbenchCount Workbenches of the caller.
+	WorkbenchCount int `json:"workbench_count"`
+}
+
+// WorkbenchGetStatsResultStatus defines model for WorkbenchGetStatsResult.Status.
+type WorkbenchGetStatsResultStatus string
 
 // WorkbenchGrepMatch One matching line.
 type WorkbenchGrepMatch struct {
@@ -2806,6 +2937,19 @@ type WorkbenchSnapshotRetireResultState string
 // WorkbenchSnapshotRetireResultStatus defines model for WorkbenchSnapshotRetireResult.Status.
 type WorkbenchSnapshotRetireResultStatus string
 
+// WorkbenchStartCheckRequest StartCheck takes nothing.
+type WorkbenchStartCheckRequest = map[string]interface{}
+
+// WorkbenchStartCheckResult The check that runs now.
+type WorkbenchStartCheckResult struct {
+	// Check A check of the store.
+	Check  WorkbenchStoreCheck             `json:"check"`
+	Status WorkbenchStartCheckResultStatus `json:"status"`
+}
+
+// WorkbenchStartCheckResultStatus defines model for WorkbenchStartCheckResult.Status.
+type WorkbenchStartCheckResultStatus string
+
 // WorkbenchStatRequest Arguments of workbench_stat.
 type WorkbenchStatRequest struct {
 	// AtSnapshot Look at the frozen state of this snapshot (numeric id or name); left out or null means the live state.
@@ -2876,6 +3020,51 @@ type WorkbenchStatResultSection string
 
 // WorkbenchStatResultStatus defines model for WorkbenchStatResult.Status.
 type WorkbenchStatResultStatus string
+
+// WorkbenchStoreCheck A check of the store.
+type WorkbenchStoreCheck struct {
+	// CheckID Counts the checks of this process, from 1; 0 before the first.
+	CheckID int `json:"check_id"`
+
+	// Checks What was looked at, in order.
+	Checks []string `json:"checks"`
+
+	// Clean Whether everything holds; null until it is done.
+	Clean nullable.Nullable[bool] `json:"clean"`
+
+	// FinishedAt When it ended, RFC 3339 in UTC.
+	FinishedAt nullable.Nullable[string] `json:"finished_at"`
+
+	// ProblemCount How many problems there are.
+	ProblemCount int `json:"problem_count"`
+
+	// Problems The first hundred of them.
+	Problems []WorkbenchStoreProblem `json:"problems"`
+
+	// RowCount Rows that were read.
+	RowCount int `json:"row_count"`
+
+	// StartedAt When it began, RFC 3339 in UTC.
+	StartedAt nullable.Nullable[string] `json:"started_at"`
+
+	// State Whether there was one, and whether it has ended.
+	State WorkbenchStoreCheckState `json:"state"`
+}
+
+// WorkbenchStoreCheckState Whether there was one, and whether it has ended.
+type WorkbenchStoreCheckState string
+
+// WorkbenchStoreProblem An invariant that does not hold.
+type WorkbenchStoreProblem struct {
+	// Check Which check found it.
+	Check string `json:"check"`
+
+	// Invariant Number of the invariant.
+	Invariant string `json:"invariant"`
+
+	// Text What is wrong.
+	Text string `json:"text"`
+}
 
 // ContentDigest defines model for ContentDigest.
 type ContentDigest = string
@@ -2987,6 +3176,15 @@ type WorkbenchStoreFileParams struct {
 	// ContentDigest SHA-256 of the body, as RFC 9530 spells it; a body with another digest is refused and nothing is stored. Repr-Digest is understood alike.
 	ContentDigest *ContentDigest `json:"Content-Digest,omitempty"`
 }
+
+// WorkbenchGetCheckJSONRequestBody defines body for WorkbenchGetCheck for application/json ContentType.
+type WorkbenchGetCheckJSONRequestBody = WorkbenchGetCheckRequest
+
+// WorkbenchGetStatsJSONRequestBody defines body for WorkbenchGetStats for application/json ContentType.
+type WorkbenchGetStatsJSONRequestBody = WorkbenchGetStatsRequest
+
+// WorkbenchStartCheckJSONRequestBody defines body for WorkbenchStartCheck for application/json ContentType.
+type WorkbenchStartCheckJSONRequestBody = WorkbenchStartCheckRequest
 
 // WorkbenchAggregateJSONRequestBody defines body for WorkbenchAggregate for application/json ContentType.
 type WorkbenchAggregateJSONRequestBody = WorkbenchAggregateRequest
@@ -3614,6 +3812,15 @@ func (t *WorkbenchStatResult_AtSnapshot) UnmarshalJSON(b []byte) error {
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// WorkbenchGetCheck Report on the latest check
+	// (POST /v1/store/get_check)
+	WorkbenchGetCheck(w http.ResponseWriter, r *http.Request)
+	// WorkbenchGetStats Figures of the store
+	// (POST /v1/store/get_stats)
+	WorkbenchGetStats(w http.ResponseWriter, r *http.Request)
+	// WorkbenchStartCheck Begin to verify the store
+	// (POST /v1/store/start_check)
+	WorkbenchStartCheck(w http.ResponseWriter, r *http.Request)
 	// WorkbenchAggregate Aggregate file metadata
 	// (POST /v1/workbench/aggregate)
 	WorkbenchAggregate(w http.ResponseWriter, r *http.Request)
@@ -3687,6 +3894,48 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// WorkbenchGetCheck operation middleware
+func (siw *ServerInterfaceWrapper) WorkbenchGetCheck(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.WorkbenchGetCheck(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// WorkbenchGetStats operation middleware
+func (siw *ServerInterfaceWrapper) WorkbenchGetStats(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.WorkbenchGetStats(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// WorkbenchStartCheck operation middleware
+func (siw *ServerInterfaceWrapper) WorkbenchStartCheck(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.WorkbenchStartCheck(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // WorkbenchAggregate operation middleware
 func (siw *ServerInterfaceWrapper) WorkbenchAggregate(w http.ResponseWriter, r *http.Request) {
@@ -4378,6 +4627,9 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/store/get_check", wrapper.WorkbenchGetCheck)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/store/get_stats", wrapper.WorkbenchGetStats)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/store/start_check", wrapper.WorkbenchStartCheck)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/aggregate", wrapper.WorkbenchAggregate)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/append", wrapper.WorkbenchAppend)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/catalog", wrapper.WorkbenchCatalog)

@@ -5179,6 +5179,572 @@ func (x *RestoreResponse) GetRestoreManifest() string {
 	return ""
 }
 
+// StartCheck takes nothing.
+type StartCheckRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartCheckRequest) Reset() {
+	*x = StartCheckRequest{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartCheckRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartCheckRequest) ProtoMessage() {}
+
+func (x *StartCheckRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartCheckRequest.ProtoReflect.Descriptor instead.
+func (*StartCheckRequest) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{53}
+}
+
+// GetCheck takes nothing.
+type GetCheckRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCheckRequest) Reset() {
+	*x = GetCheckRequest{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCheckRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCheckRequest) ProtoMessage() {}
+
+func (x *GetCheckRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCheckRequest.ProtoReflect.Descriptor instead.
+func (*GetCheckRequest) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{54}
+}
+
+// GetStats takes nothing.
+type GetStatsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatsRequest) Reset() {
+	*x = GetStatsRequest{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatsRequest) ProtoMessage() {}
+
+func (x *GetStatsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatsRequest.ProtoReflect.Descriptor instead.
+func (*GetStatsRequest) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{55}
+}
+
+// An invariant that does not hold.
+type StoreProblem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which check found it.
+	Check string `protobuf:"bytes,1,opt,name=check,proto3" json:"check,omitempty"`
+	// Number of the invariant.
+	Invariant string `protobuf:"bytes,2,opt,name=invariant,proto3" json:"invariant,omitempty"`
+	// What is wrong.
+	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreProblem) Reset() {
+	*x = StoreProblem{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreProblem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreProblem) ProtoMessage() {}
+
+func (x *StoreProblem) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreProblem.ProtoReflect.Descriptor instead.
+func (*StoreProblem) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *StoreProblem) GetCheck() string {
+	if x != nil {
+		return x.Check
+	}
+	return ""
+}
+
+func (x *StoreProblem) GetInvariant() string {
+	if x != nil {
+		return x.Invariant
+	}
+	return ""
+}
+
+func (x *StoreProblem) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// A check of the store.
+type StoreCheck struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts the checks of this process, from 1; 0 before the first.
+	CheckId int64 `protobuf:"varint,1,opt,name=check_id,proto3" json:"check_id,omitempty"`
+	// Whether there was one, and whether it has ended: none, running, done or stopped.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// When it began, RFC 3339 in UTC.
+	StartedAt *string `protobuf:"bytes,3,opt,name=started_at,proto3,oneof" json:"started_at,omitempty"`
+	// When it ended, RFC 3339 in UTC.
+	FinishedAt *string `protobuf:"bytes,4,opt,name=finished_at,proto3,oneof" json:"finished_at,omitempty"`
+	// Whether everything holds; absent until it is done.
+	Clean *bool `protobuf:"varint,5,opt,name=clean,proto3,oneof" json:"clean,omitempty"`
+	// What was looked at, in order.
+	Checks []string `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"`
+	// Rows that were read.
+	RowCount int64 `protobuf:"varint,7,opt,name=row_count,proto3" json:"row_count,omitempty"`
+	// How many problems there are.
+	ProblemCount int64 `protobuf:"varint,8,opt,name=problem_count,proto3" json:"problem_count,omitempty"`
+	// The first hundred of them.
+	Problems      []*StoreProblem `protobuf:"bytes,9,rep,name=problems,proto3" json:"problems,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreCheck) Reset() {
+	*x = StoreCheck{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreCheck) ProtoMessage() {}
+
+func (x *StoreCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreCheck.ProtoReflect.Descriptor instead.
+func (*StoreCheck) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *StoreCheck) GetCheckId() int64 {
+	if x != nil {
+		return x.CheckId
+	}
+	return 0
+}
+
+func (x *StoreCheck) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *StoreCheck) GetStartedAt() string {
+	if x != nil && x.StartedAt != nil {
+		return *x.StartedAt
+	}
+	return ""
+}
+
+func (x *StoreCheck) GetFinishedAt() string {
+	if x != nil && x.FinishedAt != nil {
+		return *x.FinishedAt
+	}
+	return ""
+}
+
+func (x *StoreCheck) GetClean() bool {
+	if x != nil && x.Clean != nil {
+		return *x.Clean
+	}
+	return false
+}
+
+func (x *StoreCheck) GetChecks() []string {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+func (x *StoreCheck) GetRowCount() int64 {
+	if x != nil {
+		return x.RowCount
+	}
+	return 0
+}
+
+func (x *StoreCheck) GetProblemCount() int64 {
+	if x != nil {
+		return x.ProblemCount
+	}
+	return 0
+}
+
+func (x *StoreCheck) GetProblems() []*StoreProblem {
+	if x != nil {
+		return x.Problems
+	}
+	return nil
+}
+
+// The check that runs now.
+type StartCheckResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The word success; failures travel as Connect errors.
+	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	// The check.
+	Check         *StoreCheck `protobuf:"bytes,2,opt,name=check,proto3" json:"check,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartCheckResponse) Reset() {
+	*x = StartCheckResponse{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartCheckResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartCheckResponse) ProtoMessage() {}
+
+func (x *StartCheckResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartCheckResponse.ProtoReflect.Descriptor instead.
+func (*StartCheckResponse) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *StartCheckResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *StartCheckResponse) GetCheck() *StoreCheck {
+	if x != nil {
+		return x.Check
+	}
+	return nil
+}
+
+// The latest check.
+type GetCheckResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The word success; failures travel as Connect errors.
+	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	// The check.
+	Check         *StoreCheck `protobuf:"bytes,2,opt,name=check,proto3" json:"check,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetCheckResponse) Reset() {
+	*x = GetCheckResponse{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetCheckResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetCheckResponse) ProtoMessage() {}
+
+func (x *GetCheckResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetCheckResponse.ProtoReflect.Descriptor instead.
+func (*GetCheckResponse) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *GetCheckResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *GetCheckResponse) GetCheck() *StoreCheck {
+	if x != nil {
+		return x.Check
+	}
+	return nil
+}
+
+// The figures.
+type GetStatsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The word success; failures travel as Connect errors.
+	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	// Whether writes are refused because the disk is nearly full.
+	LowSpace bool `protobuf:"varint,2,opt,name=low_space,proto3" json:"low_space,omitempty"`
+	// Workbenches of the caller.
+	WorkbenchCount int64 `protobuf:"varint,3,opt,name=workbench_count,proto3" json:"workbench_count,omitempty"`
+	// Namespaces in the store.
+	RootCount int64 `protobuf:"varint,4,opt,name=root_count,proto3" json:"root_count,omitempty"`
+	// Updates since the process began.
+	UpdateCount int64 `protobuf:"varint,5,opt,name=update_count,proto3" json:"update_count,omitempty"`
+	// Updates that were turned away because too many waited or the disk was nearly full.
+	UpdatesRefused int64 `protobuf:"varint,6,opt,name=updates_refused,proto3" json:"updates_refused,omitempty"`
+	// Reads since the process began.
+	ViewCount int64 `protobuf:"varint,7,opt,name=view_count,proto3" json:"view_count,omitempty"`
+	// Revisions kept by snapshots, commits and running work.
+	HeldRevisions int64 `protobuf:"varint,8,opt,name=held_revisions,proto3" json:"held_revisions,omitempty"`
+	// Old versions dropped since the process began.
+	ReapedVersions int64 `protobuf:"varint,9,opt,name=reaped_versions,proto3" json:"reaped_versions,omitempty"`
+	// How long a superseded version stays readable.
+	HistoryWindowSeconds int64 `protobuf:"varint,10,opt,name=history_window_seconds,proto3" json:"history_window_seconds,omitempty"`
+	// Size of the store's own files.
+	DiskBytes int64 `protobuf:"varint,11,opt,name=disk_bytes,proto3" json:"disk_bytes,omitempty"`
+	// Size of the files that hold large bodies.
+	BodyBytes int64 `protobuf:"varint,12,opt,name=body_bytes,proto3" json:"body_bytes,omitempty"`
+	// Block reads that the cache answered.
+	CacheHits int64 `protobuf:"varint,13,opt,name=cache_hits,proto3" json:"cache_hits,omitempty"`
+	// Block reads that went to the disk.
+	CacheMisses   int64 `protobuf:"varint,14,opt,name=cache_misses,proto3" json:"cache_misses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatsResponse) Reset() {
+	*x = GetStatsResponse{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatsResponse) ProtoMessage() {}
+
+func (x *GetStatsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatsResponse.ProtoReflect.Descriptor instead.
+func (*GetStatsResponse) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *GetStatsResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *GetStatsResponse) GetLowSpace() bool {
+	if x != nil {
+		return x.LowSpace
+	}
+	return false
+}
+
+func (x *GetStatsResponse) GetWorkbenchCount() int64 {
+	if x != nil {
+		return x.WorkbenchCount
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetRootCount() int64 {
+	if x != nil {
+		return x.RootCount
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetUpdateCount() int64 {
+	if x != nil {
+		return x.UpdateCount
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetUpdatesRefused() int64 {
+	if x != nil {
+		return x.UpdatesRefused
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetViewCount() int64 {
+	if x != nil {
+		return x.ViewCount
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetHeldRevisions() int64 {
+	if x != nil {
+		return x.HeldRevisions
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetReapedVersions() int64 {
+	if x != nil {
+		return x.ReapedVersions
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetHistoryWindowSeconds() int64 {
+	if x != nil {
+		return x.HistoryWindowSeconds
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetDiskBytes() int64 {
+	if x != nil {
+		return x.DiskBytes
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetBodyBytes() int64 {
+	if x != nil {
+		return x.BodyBytes
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetCacheHits() int64 {
+	if x != nil {
+		return x.CacheHits
+	}
+	return 0
+}
+
+func (x *GetStatsResponse) GetCacheMisses() int64 {
+	if x != nil {
+		return x.CacheMisses
+	}
+	return 0
+}
+
 var File_sawhorse_workbench_v1_workbench_proto protoreflect.FileDescriptor
 
 const file_sawhorse_workbench_v1_workbench_proto_rawDesc = "" +
@@ -5790,7 +6356,62 @@ const file_sawhorse_workbench_v1_workbench_proto_rawDesc = "" +
 	"\f_snapshot_idB\x0f\n" +
 	"\r_read_versionB\f\n" +
 	"\n" +
-	"_commit_id2\xe3\f\n" +
+	"_commit_id\"\x13\n" +
+	"\x11StartCheckRequest\"\x11\n" +
+	"\x0fGetCheckRequest\"\x11\n" +
+	"\x0fGetStatsRequest\"V\n" +
+	"\fStoreProblem\x12\x14\n" +
+	"\x05check\x18\x01 \x01(\tR\x05check\x12\x1c\n" +
+	"\tinvariant\x18\x02 \x01(\tR\tinvariant\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xeb\x02\n" +
+	"\n" +
+	"StoreCheck\x12\x1a\n" +
+	"\bcheck_id\x18\x01 \x01(\x03R\bcheck_id\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12#\n" +
+	"\n" +
+	"started_at\x18\x03 \x01(\tH\x00R\n" +
+	"started_at\x88\x01\x01\x12%\n" +
+	"\vfinished_at\x18\x04 \x01(\tH\x01R\vfinished_at\x88\x01\x01\x12\x19\n" +
+	"\x05clean\x18\x05 \x01(\bH\x02R\x05clean\x88\x01\x01\x12\x16\n" +
+	"\x06checks\x18\x06 \x03(\tR\x06checks\x12\x1c\n" +
+	"\trow_count\x18\a \x01(\x03R\trow_count\x12$\n" +
+	"\rproblem_count\x18\b \x01(\x03R\rproblem_count\x12?\n" +
+	"\bproblems\x18\t \x03(\v2#.sawhorse.workbench.v1.StoreProblemR\bproblemsB\r\n" +
+	"\v_started_atB\x0e\n" +
+	"\f_finished_atB\b\n" +
+	"\x06_clean\"e\n" +
+	"\x12StartCheckResponse\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\tR\x06status\x127\n" +
+	"\x05check\x18\x02 \x01(\v2!.sawhorse.workbench.v1.StoreCheckR\x05check\"c\n" +
+	"\x10GetCheckResponse\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\tR\x06status\x127\n" +
+	"\x05check\x18\x02 \x01(\v2!.sawhorse.workbench.v1.StoreCheckR\x05check\"\x8e\x04\n" +
+	"\x10GetStatsResponse\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\tR\x06status\x12\x1c\n" +
+	"\tlow_space\x18\x02 \x01(\bR\tlow_space\x12(\n" +
+	"\x0fworkbench_count\x18\x03 \x01(\x03R\x0fworkbench_count\x12\x1e\n" +
+	"\n" +
+	"root_count\x18\x04 \x01(\x03R\n" +
+	"root_count\x12\"\n" +
+	"\fupdate_count\x18\x05 \x01(\x03R\fupdate_count\x12(\n" +
+	"\x0fupdates_refused\x18\x06 \x01(\x03R\x0fupdates_refused\x12\x1e\n" +
+	"\n" +
+	"view_count\x18\a \x01(\x03R\n" +
+	"view_count\x12&\n" +
+	"\x0eheld_revisions\x18\b \x01(\x03R\x0eheld_revisions\x12(\n" +
+	"\x0freaped_versions\x18\t \x01(\x03R\x0freaped_versions\x126\n" +
+	"\x16history_window_seconds\x18\n" +
+	" \x01(\x03R\x16history_window_seconds\x12\x1e\n" +
+	"\n" +
+	"disk_bytes\x18\v \x01(\x03R\n" +
+	"disk_bytes\x12\x1e\n" +
+	"\n" +
+	"body_bytes\x18\f \x01(\x03R\n" +
+	"body_bytes\x12\x1e\n" +
+	"\n" +
+	"cache_hits\x18\r \x01(\x03R\n" +
+	"cache_hits\x12\"\n" +
+	"\fcache_misses\x18\x0e \x01(\x03R\fcache_misses2\x80\x0f\n" +
 	"\x10WorkbenchService\x12U\n" +
 	"\x06Create\x12$.sawhorse.workbench.v1.CreateRequest\x1a%.sawhorse.workbench.v1.CreateResponse\x12X\n" +
 	"\aPutFile\x12%.sawhorse.workbench.v1.PutFileRequest\x1a&.sawhorse.workbench.v1.PutFileResponse\x12U\n" +
@@ -5809,7 +6430,11 @@ const file_sawhorse_workbench_v1_workbench_proto_rawDesc = "" +
 	"\rSnapshotRenew\x12+.sawhorse.workbench.v1.SnapshotRenewRequest\x1a,.sawhorse.workbench.v1.SnapshotRenewResponse\x12m\n" +
 	"\x0eSnapshotRetire\x12,.sawhorse.workbench.v1.SnapshotRetireRequest\x1a-.sawhorse.workbench.v1.SnapshotRetireResponse\x12g\n" +
 	"\fSnapshotList\x12*.sawhorse.workbench.v1.SnapshotListRequest\x1a+.sawhorse.workbench.v1.SnapshotListResponse\x12X\n" +
-	"\aRestore\x12%.sawhorse.workbench.v1.RestoreRequest\x1a&.sawhorse.workbench.v1.RestoreResponseB\xec\x01\n" +
+	"\aRestore\x12%.sawhorse.workbench.v1.RestoreRequest\x1a&.sawhorse.workbench.v1.RestoreResponse\x12a\n" +
+	"\n" +
+	"StartCheck\x12(.sawhorse.workbench.v1.StartCheckRequest\x1a).sawhorse.workbench.v1.StartCheckResponse\x12[\n" +
+	"\bGetCheck\x12&.sawhorse.workbench.v1.GetCheckRequest\x1a'.sawhorse.workbench.v1.GetCheckResponse\x12[\n" +
+	"\bGetStats\x12&.sawhorse.workbench.v1.GetStatsRequest\x1a'.sawhorse.workbench.v1.GetStatsResponseB\xec\x01\n" +
 	"\x19com.sawhorse.workbench.v1B\x0eWorkbenchProtoP\x01ZIgithub.com/sawhorse-dev/sawhorse/gen/pb/sawhorse/workbench/v1;workbenchv1\xa2\x02\x03SWX\xaa\x02\x15Sawhorse.Workbench.V1\xca\x02\x15Sawhorse\\Workbench\\V1\xe2\x02!Sawhorse\\Workbench\\V1\\GPBMetadata\xea\x02\x17Sawhorse::Workbench::V1b\x06proto3"
 
 var (
@@ -5824,7 +6449,7 @@ func file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP() []byte {
 	return file_sawhorse_workbench_v1_workbench_proto_rawDescData
 }
 
-var file_sawhorse_workbench_v1_workbench_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_sawhorse_workbench_v1_workbench_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
 var file_sawhorse_workbench_v1_workbench_proto_goTypes = []any{
 	(*CreateRequest)(nil),          // 0: sawhorse.workbench.v1.CreateRequest
 	(*CreateResponse)(nil),         // 1: sawhorse.workbench.v1.CreateResponse
@@ -5879,18 +6504,26 @@ var file_sawhorse_workbench_v1_workbench_proto_goTypes = []any{
 	(*SnapshotRecord)(nil),         // 50: sawhorse.workbench.v1.SnapshotRecord
 	(*RestoreRequest)(nil),         // 51: sawhorse.workbench.v1.RestoreRequest
 	(*RestoreResponse)(nil),        // 52: sawhorse.workbench.v1.RestoreResponse
-	(*v1.IntOrString)(nil),         // 53: sawhorse.common.v1.IntOrString
+	(*StartCheckRequest)(nil),      // 53: sawhorse.workbench.v1.StartCheckRequest
+	(*GetCheckRequest)(nil),        // 54: sawhorse.workbench.v1.GetCheckRequest
+	(*GetStatsRequest)(nil),        // 55: sawhorse.workbench.v1.GetStatsRequest
+	(*StoreProblem)(nil),           // 56: sawhorse.workbench.v1.StoreProblem
+	(*StoreCheck)(nil),             // 57: sawhorse.workbench.v1.StoreCheck
+	(*StartCheckResponse)(nil),     // 58: sawhorse.workbench.v1.StartCheckResponse
+	(*GetCheckResponse)(nil),       // 59: sawhorse.workbench.v1.GetCheckResponse
+	(*GetStatsResponse)(nil),       // 60: sawhorse.workbench.v1.GetStatsResponse
+	(*v1.IntOrString)(nil),         // 61: sawhorse.common.v1.IntOrString
 }
 var file_sawhorse_workbench_v1_workbench_proto_depIdxs = []int32{
-	53, // 0: sawhorse.workbench.v1.ListRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	61, // 0: sawhorse.workbench.v1.ListRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
 	10, // 1: sawhorse.workbench.v1.ListResponse.entries:type_name -> sawhorse.workbench.v1.ListEntry
-	53, // 2: sawhorse.workbench.v1.ListResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
-	53, // 3: sawhorse.workbench.v1.StatRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	61, // 2: sawhorse.workbench.v1.ListResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	61, // 3: sawhorse.workbench.v1.StatRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
 	13, // 4: sawhorse.workbench.v1.StatResponse.card:type_name -> sawhorse.workbench.v1.Card
-	53, // 5: sawhorse.workbench.v1.StatResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
-	53, // 6: sawhorse.workbench.v1.ReadRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	61, // 5: sawhorse.workbench.v1.StatResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	61, // 6: sawhorse.workbench.v1.ReadRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
 	16, // 7: sawhorse.workbench.v1.ReadResponse.items:type_name -> sawhorse.workbench.v1.ReadItem
-	53, // 8: sawhorse.workbench.v1.ReadResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	61, // 8: sawhorse.workbench.v1.ReadResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
 	19, // 9: sawhorse.workbench.v1.GrepResponse.matches:type_name -> sawhorse.workbench.v1.GrepMatch
 	21, // 10: sawhorse.workbench.v1.SearchRequest.predicates:type_name -> sawhorse.workbench.v1.Predicate
 	22, // 11: sawhorse.workbench.v1.SearchRequest.sort:type_name -> sawhorse.workbench.v1.SortKey
@@ -5911,48 +6544,57 @@ var file_sawhorse_workbench_v1_workbench_proto_depIdxs = []int32{
 	50, // 26: sawhorse.workbench.v1.SnapshotListResponse.snapshots:type_name -> sawhorse.workbench.v1.SnapshotRecord
 	43, // 27: sawhorse.workbench.v1.SnapshotRecord.annotation:type_name -> sawhorse.workbench.v1.Annotation
 	43, // 28: sawhorse.workbench.v1.SnapshotRecord.retire_annotation:type_name -> sawhorse.workbench.v1.Annotation
-	53, // 29: sawhorse.workbench.v1.RestoreRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
-	0,  // 30: sawhorse.workbench.v1.WorkbenchService.Create:input_type -> sawhorse.workbench.v1.CreateRequest
-	2,  // 31: sawhorse.workbench.v1.WorkbenchService.PutFile:input_type -> sawhorse.workbench.v1.PutFileRequest
-	4,  // 32: sawhorse.workbench.v1.WorkbenchService.Append:input_type -> sawhorse.workbench.v1.AppendRequest
-	6,  // 33: sawhorse.workbench.v1.WorkbenchService.Edit:input_type -> sawhorse.workbench.v1.EditRequest
-	8,  // 34: sawhorse.workbench.v1.WorkbenchService.List:input_type -> sawhorse.workbench.v1.ListRequest
-	11, // 35: sawhorse.workbench.v1.WorkbenchService.Stat:input_type -> sawhorse.workbench.v1.StatRequest
-	14, // 36: sawhorse.workbench.v1.WorkbenchService.Read:input_type -> sawhorse.workbench.v1.ReadRequest
-	17, // 37: sawhorse.workbench.v1.WorkbenchService.Grep:input_type -> sawhorse.workbench.v1.GrepRequest
-	20, // 38: sawhorse.workbench.v1.WorkbenchService.Search:input_type -> sawhorse.workbench.v1.SearchRequest
-	27, // 39: sawhorse.workbench.v1.WorkbenchService.Aggregate:input_type -> sawhorse.workbench.v1.AggregateRequest
-	31, // 40: sawhorse.workbench.v1.WorkbenchService.Catalog:input_type -> sawhorse.workbench.v1.CatalogRequest
-	35, // 41: sawhorse.workbench.v1.WorkbenchService.Find:input_type -> sawhorse.workbench.v1.FindRequest
-	39, // 42: sawhorse.workbench.v1.WorkbenchService.Commit:input_type -> sawhorse.workbench.v1.CommitRequest
-	41, // 43: sawhorse.workbench.v1.WorkbenchService.Snapshot:input_type -> sawhorse.workbench.v1.SnapshotRequest
-	44, // 44: sawhorse.workbench.v1.WorkbenchService.SnapshotRenew:input_type -> sawhorse.workbench.v1.SnapshotRenewRequest
-	46, // 45: sawhorse.workbench.v1.WorkbenchService.SnapshotRetire:input_type -> sawhorse.workbench.v1.SnapshotRetireRequest
-	48, // 46: sawhorse.workbench.v1.WorkbenchService.SnapshotList:input_type -> sawhorse.workbench.v1.SnapshotListRequest
-	51, // 47: sawhorse.workbench.v1.WorkbenchService.Restore:input_type -> sawhorse.workbench.v1.RestoreRequest
-	1,  // 48: sawhorse.workbench.v1.WorkbenchService.Create:output_type -> sawhorse.workbench.v1.CreateResponse
-	3,  // 49: sawhorse.workbench.v1.WorkbenchService.PutFile:output_type -> sawhorse.workbench.v1.PutFileResponse
-	5,  // 50: sawhorse.workbench.v1.WorkbenchService.Append:output_type -> sawhorse.workbench.v1.AppendResponse
-	7,  // 51: sawhorse.workbench.v1.WorkbenchService.Edit:output_type -> sawhorse.workbench.v1.EditResponse
-	9,  // 52: sawhorse.workbench.v1.WorkbenchService.List:output_type -> sawhorse.workbench.v1.ListResponse
-	12, // 53: sawhorse.workbench.v1.WorkbenchService.Stat:output_type -> sawhorse.workbench.v1.StatResponse
-	15, // 54: sawhorse.workbench.v1.WorkbenchService.Read:output_type -> sawhorse.workbench.v1.ReadResponse
-	18, // 55: sawhorse.workbench.v1.WorkbenchService.Grep:output_type -> sawhorse.workbench.v1.GrepResponse
-	23, // 56: sawhorse.workbench.v1.WorkbenchService.Search:output_type -> sawhorse.workbench.v1.SearchResponse
-	29, // 57: sawhorse.workbench.v1.WorkbenchService.Aggregate:output_type -> sawhorse.workbench.v1.AggregateResponse
-	32, // 58: sawhorse.workbench.v1.WorkbenchService.Catalog:output_type -> sawhorse.workbench.v1.CatalogResponse
-	36, // 59: sawhorse.workbench.v1.WorkbenchService.Find:output_type -> sawhorse.workbench.v1.FindResponse
-	40, // 60: sawhorse.workbench.v1.WorkbenchService.Commit:output_type -> sawhorse.workbench.v1.CommitResponse
-	42, // 61: sawhorse.workbench.v1.WorkbenchService.Snapshot:output_type -> sawhorse.workbench.v1.SnapshotResponse
-	45, // 62: sawhorse.workbench.v1.WorkbenchService.SnapshotRenew:output_type -> sawhorse.workbench.v1.SnapshotRenewResponse
-	47, // 63: sawhorse.workbench.v1.WorkbenchService.SnapshotRetire:output_type -> sawhorse.workbench.v1.SnapshotRetireResponse
-	49, // 64: sawhorse.workbench.v1.WorkbenchService.SnapshotList:output_type -> sawhorse.workbench.v1.SnapshotListResponse
-	52, // 65: sawhorse.workbench.v1.WorkbenchService.Restore:output_type -> sawhorse.workbench.v1.RestoreResponse
-	48, // [48:66] is the sub-list for method output_type
-	30, // [30:48] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	61, // 29: sawhorse.workbench.v1.RestoreRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	56, // 30: sawhorse.workbench.v1.StoreCheck.problems:type_name -> sawhorse.workbench.v1.StoreProblem
+	57, // 31: sawhorse.workbench.v1.StartCheckResponse.check:type_name -> sawhorse.workbench.v1.StoreCheck
+	57, // 32: sawhorse.workbench.v1.GetCheckResponse.check:type_name -> sawhorse.workbench.v1.StoreCheck
+	0,  // 33: sawhorse.workbench.v1.WorkbenchService.Create:input_type -> sawhorse.workbench.v1.CreateRequest
+	2,  // 34: sawhorse.workbench.v1.WorkbenchService.PutFile:input_type -> sawhorse.workbench.v1.PutFileRequest
+	4,  // 35: sawhorse.workbench.v1.WorkbenchService.Append:input_type -> sawhorse.workbench.v1.AppendRequest
+	6,  // 36: sawhorse.workbench.v1.WorkbenchService.Edit:input_type -> sawhorse.workbench.v1.EditRequest
+	8,  // 37: sawhorse.workbench.v1.WorkbenchService.List:input_type -> sawhorse.workbench.v1.ListRequest
+	11, // 38: sawhorse.workbench.v1.WorkbenchService.Stat:input_type -> sawhorse.workbench.v1.StatRequest
+	14, // 39: sawhorse.workbench.v1.WorkbenchService.Read:input_type -> sawhorse.workbench.v1.ReadRequest
+	17, // 40: sawhorse.workbench.v1.WorkbenchService.Grep:input_type -> sawhorse.workbench.v1.GrepRequest
+	20, // 41: sawhorse.workbench.v1.WorkbenchService.Search:input_type -> sawhorse.workbench.v1.SearchRequest
+	27, // 42: sawhorse.workbench.v1.WorkbenchService.Aggregate:input_type -> sawhorse.workbench.v1.AggregateRequest
+	31, // 43: sawhorse.workbench.v1.WorkbenchService.Catalog:input_type -> sawhorse.workbench.v1.CatalogRequest
+	35, // 44: sawhorse.workbench.v1.WorkbenchService.Find:input_type -> sawhorse.workbench.v1.FindRequest
+	39, // 45: sawhorse.workbench.v1.WorkbenchService.Commit:input_type -> sawhorse.workbench.v1.CommitRequest
+	41, // 46: sawhorse.workbench.v1.WorkbenchService.Snapshot:input_type -> sawhorse.workbench.v1.SnapshotRequest
+	44, // 47: sawhorse.workbench.v1.WorkbenchService.SnapshotRenew:input_type -> sawhorse.workbench.v1.SnapshotRenewRequest
+	46, // 48: sawhorse.workbench.v1.WorkbenchService.SnapshotRetire:input_type -> sawhorse.workbench.v1.SnapshotRetireRequest
+	48, // 49: sawhorse.workbench.v1.WorkbenchService.SnapshotList:input_type -> sawhorse.workbench.v1.SnapshotListRequest
+	51, // 50: sawhorse.workbench.v1.WorkbenchService.Restore:input_type -> sawhorse.workbench.v1.RestoreRequest
+	53, // 51: sawhorse.workbench.v1.WorkbenchService.StartCheck:input_type -> sawhorse.workbench.v1.StartCheckRequest
+	54, // 52: sawhorse.workbench.v1.WorkbenchService.GetCheck:input_type -> sawhorse.workbench.v1.GetCheckRequest
+	55, // 53: sawhorse.workbench.v1.WorkbenchService.GetStats:input_type -> sawhorse.workbench.v1.GetStatsRequest
+	1,  // 54: sawhorse.workbench.v1.WorkbenchService.Create:output_type -> sawhorse.workbench.v1.CreateResponse
+	3,  // 55: sawhorse.workbench.v1.WorkbenchService.PutFile:output_type -> sawhorse.workbench.v1.PutFileResponse
+	5,  // 56: sawhorse.workbench.v1.WorkbenchService.Append:output_type -> sawhorse.workbench.v1.AppendResponse
+	7,  // 57: sawhorse.workbench.v1.WorkbenchService.Edit:output_type -> sawhorse.workbench.v1.EditResponse
+	9,  // 58: sawhorse.workbench.v1.WorkbenchService.List:output_type -> sawhorse.workbench.v1.ListResponse
+	12, // 59: sawhorse.workbench.v1.WorkbenchService.Stat:output_type -> sawhorse.workbench.v1.StatResponse
+	15, // 60: sawhorse.workbench.v1.WorkbenchService.Read:output_type -> sawhorse.workbench.v1.ReadResponse
+	18, // 61: sawhorse.workbench.v1.WorkbenchService.Grep:output_type -> sawhorse.workbench.v1.GrepResponse
+	23, // 62: sawhorse.workbench.v1.WorkbenchService.Search:output_type -> sawhorse.workbench.v1.SearchResponse
+	29, // 63: sawhorse.workbench.v1.WorkbenchService.Aggregate:output_type -> sawhorse.workbench.v1.AggregateResponse
+	32, // 64: sawhorse.workbench.v1.WorkbenchService.Catalog:output_type -> sawhorse.workbench.v1.CatalogResponse
+	36, // 65: sawhorse.workbench.v1.WorkbenchService.Find:output_type -> sawhorse.workbench.v1.FindResponse
+	40, // 66: sawhorse.workbench.v1.WorkbenchService.Commit:output_type -> sawhorse.workbench.v1.CommitResponse
+	42, // 67: sawhorse.workbench.v1.WorkbenchService.Snapshot:output_type -> sawhorse.workbench.v1.SnapshotResponse
+	45, // 68: sawhorse.workbench.v1.WorkbenchService.SnapshotRenew:output_type -> sawhorse.workbench.v1.SnapshotRenewResponse
+	47, // 69: sawhorse.workbench.v1.WorkbenchService.SnapshotRetire:output_type -> sawhorse.workbench.v1.SnapshotRetireResponse
+	49, // 70: sawhorse.workbench.v1.WorkbenchService.SnapshotList:output_type -> sawhorse.workbench.v1.SnapshotListResponse
+	52, // 71: sawhorse.workbench.v1.WorkbenchService.Restore:output_type -> sawhorse.workbench.v1.RestoreResponse
+	58, // 72: sawhorse.workbench.v1.WorkbenchService.StartCheck:output_type -> sawhorse.workbench.v1.StartCheckResponse
+	59, // 73: sawhorse.workbench.v1.WorkbenchService.GetCheck:output_type -> sawhorse.workbench.v1.GetCheckResponse
+	60, // 74: sawhorse.workbench.v1.WorkbenchService.GetStats:output_type -> sawhorse.workbench.v1.GetStatsResponse
+	54, // [54:75] is the sub-list for method output_type
+	33, // [33:54] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_sawhorse_workbench_v1_workbench_proto_init() }
@@ -5996,13 +6638,14 @@ func file_sawhorse_workbench_v1_workbench_proto_init() {
 	file_sawhorse_workbench_v1_workbench_proto_msgTypes[50].OneofWrappers = []any{}
 	file_sawhorse_workbench_v1_workbench_proto_msgTypes[51].OneofWrappers = []any{}
 	file_sawhorse_workbench_v1_workbench_proto_msgTypes[52].OneofWrappers = []any{}
+	file_sawhorse_workbench_v1_workbench_proto_msgTypes[57].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sawhorse_workbench_v1_workbench_proto_rawDesc), len(file_sawhorse_workbench_v1_workbench_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   53,
+			NumMessages:   61,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -86,6 +86,15 @@ const (
 	// WorkbenchServiceRestoreProcedure is the fully-qualified name of the WorkbenchService's Restore
 	// RPC.
 	WorkbenchServiceRestoreProcedure = "/sawhorse.workbench.v1.WorkbenchService/Restore"
+	// WorkbenchServiceStartCheckProcedure is the fully-qualified name of the WorkbenchService's
+	// StartCheck RPC.
+	WorkbenchServiceStartCheckProcedure = "/sawhorse.workbench.v1.WorkbenchService/StartCheck"
+	// WorkbenchServiceGetCheckProcedure is the fully-qualified name of the WorkbenchService's GetCheck
+	// RPC.
+	WorkbenchServiceGetCheckProcedure = "/sawhorse.workbench.v1.WorkbenchService/GetCheck"
+	// WorkbenchServiceGetStatsProcedure is the fully-qualified name of the WorkbenchService's GetStats
+	// RPC.
+	WorkbenchServiceGetStatsProcedure = "/sawhorse.workbench.v1.WorkbenchService/GetStats"
 )
 
 // WorkbenchServiceClient is a client for the sawhorse.workbench.v1.WorkbenchService service.
@@ -133,6 +142,12 @@ type WorkbenchServiceClient interface {
 	SnapshotList(context.Context, *v1.SnapshotListRequest) (*v1.SnapshotListResponse, error)
 	// Bring a snapshot (at_snapshot) or a commit (at_commit) back as a new workbench.
 	Restore(context.Context, *v1.RestoreRequest) (*v1.RestoreResponse, error)
+	// Begin a check of the whole store in the background, or report on the one that runs.
+	StartCheck(context.Context, *v1.StartCheckRequest) (*v1.StartCheckResponse, error)
+	// Report on the latest check of the store.
+	GetCheck(context.Context, *v1.GetCheckRequest) (*v1.GetCheckResponse, error)
+	// Figures of the store since the server began, and what it takes on the disk.
+	GetStats(context.Context, *v1.GetStatsRequest) (*v1.GetStatsResponse, error)
 }
 
 // NewWorkbenchServiceClient constructs a client for the sawhorse.workbench.v1.WorkbenchService
@@ -254,6 +269,24 @@ func NewWorkbenchServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(workbenchServiceMethods.ByName("Restore")),
 			connect.WithClientOptions(opts...),
 		),
+		startCheck: connect.NewClient[v1.StartCheckRequest, v1.StartCheckResponse](
+			httpClient,
+			baseURL+WorkbenchServiceStartCheckProcedure,
+			connect.WithSchema(workbenchServiceMethods.ByName("StartCheck")),
+			connect.WithClientOptions(opts...),
+		),
+		getCheck: connect.NewClient[v1.GetCheckRequest, v1.GetCheckResponse](
+			httpClient,
+			baseURL+WorkbenchServiceGetCheckProcedure,
+			connect.WithSchema(workbenchServiceMethods.ByName("GetCheck")),
+			connect.WithClientOptions(opts...),
+		),
+		getStats: connect.NewClient[v1.GetStatsRequest, v1.GetStatsResponse](
+			httpClient,
+			baseURL+WorkbenchServiceGetStatsProcedure,
+			connect.WithSchema(workbenchServiceMethods.ByName("GetStats")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -277,6 +310,9 @@ type workbenchServiceClient struct {
 	snapshotRetire *connect.Client[v1.SnapshotRetireRequest, v1.SnapshotRetireResponse]
 	snapshotList   *connect.Client[v1.SnapshotListRequest, v1.SnapshotListResponse]
 	restore        *connect.Client[v1.RestoreRequest, v1.RestoreResponse]
+	startCheck     *connect.Client[v1.StartCheckRequest, v1.StartCheckResponse]
+	getCheck       *connect.Client[v1.GetCheckRequest, v1.GetCheckResponse]
+	getStats       *connect.Client[v1.GetStatsRequest, v1.GetStatsResponse]
 }
 
 // Create calls sawhorse.workbench.v1.WorkbenchService.Create.
@@ -441,6 +477,33 @@ func (c *workbenchServiceClient) Restore(ctx context.Context, req *v1.RestoreReq
 	return nil, err
 }
 
+// StartCheck calls sawhorse.workbench.v1.WorkbenchService.StartCheck.
+func (c *workbenchServiceClient) StartCheck(ctx context.Context, req *v1.StartCheckRequest) (*v1.StartCheckResponse, error) {
+	response, err := c.startCheck.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetCheck calls sawhorse.workbench.v1.WorkbenchService.GetCheck.
+func (c *workbenchServiceClient) GetCheck(ctx context.Context, req *v1.GetCheckRequest) (*v1.GetCheckResponse, error) {
+	response, err := c.getCheck.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// GetStats calls sawhorse.workbench.v1.WorkbenchService.GetStats.
+func (c *workbenchServiceClient) GetStats(ctx context.Context, req *v1.GetStatsRequest) (*v1.GetStatsResponse, error) {
+	response, err := c.getStats.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // WorkbenchServiceHandler is an implementation of the sawhorse.workbench.v1.WorkbenchService
 // service.
 type WorkbenchServiceHandler interface {
@@ -487,6 +550,12 @@ type WorkbenchServiceHandler interface {
 	SnapshotList(context.Context, *v1.SnapshotListRequest) (*v1.SnapshotListResponse, error)
 	// Bring a snapshot (at_snapshot) or a commit (at_commit) back as a new workbench.
 	Restore(context.Context, *v1.RestoreRequest) (*v1.RestoreResponse, error)
+	// Begin a check of the whole store in the background, or report on the one that runs.
+	StartCheck(context.Context, *v1.StartCheckRequest) (*v1.StartCheckResponse, error)
+	// Report on the latest check of the store.
+	GetCheck(context.Context, *v1.GetCheckRequest) (*v1.GetCheckResponse, error)
+	// Figures of the store since the server began, and what it takes on the disk.
+	GetStats(context.Context, *v1.GetStatsRequest) (*v1.GetStatsResponse, error)
 }
 
 // NewWorkbenchServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -604,6 +673,24 @@ func NewWorkbenchServiceHandler(svc WorkbenchServiceHandler, opts ...connect.Han
 		connect.WithSchema(workbenchServiceMethods.ByName("Restore")),
 		connect.WithHandlerOptions(opts...),
 	)
+	workbenchServiceStartCheckHandler := connect.NewUnaryHandlerSimple(
+		WorkbenchServiceStartCheckProcedure,
+		svc.StartCheck,
+		connect.WithSchema(workbenchServiceMethods.ByName("StartCheck")),
+		connect.WithHandlerOptions(opts...),
+	)
+	workbenchServiceGetCheckHandler := connect.NewUnaryHandlerSimple(
+		WorkbenchServiceGetCheckProcedure,
+		svc.GetCheck,
+		connect.WithSchema(workbenchServiceMethods.ByName("GetCheck")),
+		connect.WithHandlerOptions(opts...),
+	)
+	workbenchServiceGetStatsHandler := connect.NewUnaryHandlerSimple(
+		WorkbenchServiceGetStatsProcedure,
+		svc.GetStats,
+		connect.WithSchema(workbenchServiceMethods.ByName("GetStats")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/sawhorse.workbench.v1.WorkbenchService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case WorkbenchServiceCreateProcedure:
@@ -642,6 +729,12 @@ func NewWorkbenchServiceHandler(svc WorkbenchServiceHandler, opts ...connect.Han
 			workbenchServiceSnapshotListHandler.ServeHTTP(w, r)
 		case WorkbenchServiceRestoreProcedure:
 			workbenchServiceRestoreHandler.ServeHTTP(w, r)
+		case WorkbenchServiceStartCheckProcedure:
+			workbenchServiceStartCheckHandler.ServeHTTP(w, r)
+		case WorkbenchServiceGetCheckProcedure:
+			workbenchServiceGetCheckHandler.ServeHTTP(w, r)
+		case WorkbenchServiceGetStatsProcedure:
+			workbenchServiceGetStatsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -721,4 +814,16 @@ func (UnimplementedWorkbenchServiceHandler) SnapshotList(context.Context, *v1.Sn
 
 func (UnimplementedWorkbenchServiceHandler) Restore(context.Context, *v1.RestoreRequest) (*v1.RestoreResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sawhorse.workbench.v1.WorkbenchService.Restore is not implemented"))
+}
+
+func (UnimplementedWorkbenchServiceHandler) StartCheck(context.Context, *v1.StartCheckRequest) (*v1.StartCheckResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sawhorse.workbench.v1.WorkbenchService.StartCheck is not implemented"))
+}
+
+func (UnimplementedWorkbenchServiceHandler) GetCheck(context.Context, *v1.GetCheckRequest) (*v1.GetCheckResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sawhorse.workbench.v1.WorkbenchService.GetCheck is not implemented"))
+}
+
+func (UnimplementedWorkbenchServiceHandler) GetStats(context.Context, *v1.GetStatsRequest) (*v1.GetStatsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sawhorse.workbench.v1.WorkbenchService.GetStats is not implemented"))
 }

@@ -1,0 +1,167 @@
+package workbench
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sawhorse-dev/sawhorse/core/keys"
+	"github.com/sawhorse-dev/sawhorse/core/kv"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
+)
+
+// States of a check.
+const (
+	checkNone    = "none"
+	checkRunning = "running"
+	checkDone    = "done"
+	checkStopped = "stopped"
+)
+
+// shownProblems is how many problems an answer holds.
+const shownProblems = 100
+
+// statsAge is how old a count may be that an answer repeats: what takes a walk
+// is not counted anew for everyone who asks.
+const statsAge = 5 * time.Second
+
+// care is what is known of the store as a whole.
+type care struct {
+	// background ends with Close.
+	background context.Context
+	stop       context.CancelFunc
+	running    sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	latest op.WorkbenchStoreCheck
+
+	countMu   sync.Mutex
+	countedAt time.Time
+	bodyBytes int64
+}
+
+func (c *care) begin() {
+	c.background, c.stop = context.WithCancel(context.Background())
+	c.latest = op.WorkbenchStoreCheck{State: checkNone, Checks: []string{}, Problems: []op.WorkbenchStoreProblem{}}
+}
+
+// Close stops what runs in the background and waits for it. Calls that come
+// later are answered by the store, which is closed next.
+func (w *Workbench) Close() error {
+	w.care.mu.Lock()
+	w.care.closed = true
+	w.care.mu.Unlock()
+	w.care.stop()
+	w.care.running.Wait()
+	return nil
+}
+
+// StartCheck begins a check of the whole store, unless one runs already, and
+// reports on the one that runs. The check goes on when the caller has left.
+func (w *Workbench) StartCheck(context.Context, *op.WorkbenchStartCheckRequest) (*op.WorkbenchStartCheckResult, error) {
+	c := &w.care
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.latest.State != checkRunning && !c.closed {
+		began := w.instant()
+		c.latest = op.WorkbenchStoreCheck{CheckID: c.latest.CheckID + 1, State: checkRunning, StartedAt: &began,
+			Checks: []string{}, Problems: []op.WorkbenchStoreProblem{}}
+		c.running.Go(w.checkStore)
+	}
+	return &op.WorkbenchStartCheckResult{Check: c.latest}, nil
+}
+
+// GetCheck reports on the latest check of this process.
+func (w *Workbench) GetCheck(context.Context, *op.WorkbenchGetCheckRequest) (*op.WorkbenchGetCheckResult, error) {
+	w.care.mu.Lock()
+	defer w.care.mu.Unlock()
+	return &op.WorkbenchGetCheckResult{Check: w.care.latest}, nil
+}
+
+func (w *Workbench) checkStore() {
+	report := w.store.Check(w.care.background)
+	ended, clean := w.instant(), len(report.Problems) == 0
+	problems := make([]op.WorkbenchStoreProblem, min(len(report.Problems), shownProblems))
+	for i := range problems {
+		p := report.Problems[i]
+		// WB-10: a problem may quote an error of the file system.
+		problems[i] = op.WorkbenchStoreProblem{Check: p.Check, Invariant: p.Invariant, Text: strings.ReplaceAll(p.Detail(), w.store.Dir(), "DIR")}
+	}
+	w.care.mu.Lock()
+	defer w.care.mu.Unlock()
+	c := w.care.latest
+	c.State, c.FinishedAt, c.Clean = checkDone, &ended, &clean
+	if w.care.background.Err() != nil {
+		c.State, c.Clean = checkStopped, nil
+	}
+	c.Checks, c.RowCount, c.ProblemCount, c.Problems = report.Checks, report.Rows, int64(len(report.Problems)), problems
+	w.care.latest = c
+}
+
+func (w *Workbench) instant() string { return w.store.Clock().Now().UTC().Format(time.RFC3339Nano) }
+
+// GetStats reports the store's figures. The size of bodies and the number of
+// workbenches may be a few seconds old.
+func (w *Workbench) GetStats(ctx context.Context, _ *op.WorkbenchGetStatsRequest) (*op.WorkbenchGetStatsResult, error) {
+	t, err := w.tenant(ctx)
+	if err != nil {
+		return nil, err
+	}
+	workbenches, err := w.countWorkbenches(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	bodies, err := w.countBodies()
+	if err != nil {
+		return nil, err
+	}
+	s := w.store.Stats()
+	return &op.WorkbenchGetStatsResult{
+		WorkbenchCount: workbenches, RootCount: int64(s.Roots), HeldRevisions: int64(s.Holds), LowSpace: s.LowSpace,
+		UpdateCount: int64(s.Updates), UpdatesRefused: int64(s.UpdatesTurnedAway + s.UpdatesNoSpace), ViewCount: int64(s.Views),
+		ReapedVersions: int64(s.Reaped), HistoryWindowSeconds: int64(w.store.HistoryWindow() / time.Second),
+		DiskBytes: int64(s.DiskBytes), BodyBytes: bodies, CacheHits: s.CacheHits, CacheMisses: s.CacheMisses,
+	}, nil
+}
+
+func (w *Workbench) countWorkbenches(ctx context.Context, t *tenant) (n int64, err error) {
+	t.countMu.Lock()
+	defer t.countMu.Unlock()
+	now := w.store.Clock().Now()
+	if !t.countedAt.IsZero() && now.Sub(t.countedAt).Abs() < statsAge {
+		return t.count, nil
+	}
+	err = w.store.View(ctx, t.root, func(v *kv.View) error {
+		lower, upper := keys.SpaceBounds(keys.SpaceWorkbenchMarker, t.root.ID())
+		it := v.Scan(lower, upper, kv.ScanOptions{})
+		for it.Next() {
+			if n++; n%4096 == 0 && ctx.Err() != nil {
+				break
+			}
+		}
+		return it.Close()
+	})
+	if err != nil || ctx.Err() != nil {
+		return 0, err
+	}
+	t.count, t.countedAt = n, now
+	return n, nil
+}
+
+func (w *Workbench) countBodies() (int64, error) {
+	c := &w.care
+	c.countMu.Lock()
+	defer c.countMu.Unlock()
+	now := w.store.Clock().Now()
+	if !c.countedAt.IsZero() && now.Sub(c.countedAt).Abs() < statsAge {
+		return c.bodyBytes, nil
+	}
+	n, err := w.bodies.DiskBytes()
+	if err != nil {
+		return 0, err
+	}
+	c.bodyBytes, c.countedAt = n, now
+	return n, nil
+}
