@@ -57,31 +57,37 @@ func newOracle(t testing.TB) *oracle {
 		o.request[tool.Op], o.requests[tool.Op] = compile(url), input
 		o.result[tool.Op], o.results[tool.Op] = compile("mem:///results.json#/$defs/"+tool.Op.Name), o.defs[tool.Op.Name]
 	}
-	// The other areas are described in OpenAPI. Their references are made local to one schema.
-	for area, of := range map[string]map[*op.Descriptor]string{
-		"operator": {op.OperatorGetHealthOp: "OperatorGetHealthResult", op.OperatorGetRuntimeStatusOp: "OperatorGetRuntimeStatusResult"},
-		"jobs":     {op.JobsGetCapabilitiesOp: "JobsGetCapabilitiesResult"},
-	} {
-		d, err := schema.Load("../../../spec/openapi/"+area+".yaml", area)
-		if err != nil {
-			t.Fatal(err)
+	// The others are described in OpenAPI. References are made local to one document for each area.
+	nothing := `{"type":"object","properties":{},"additionalProperties":false}`
+	documents := map[string]map[string]any{}
+	for _, d := range decoded() {
+		if o.request[d] != nil {
+			continue
 		}
-		components := schema.JSON(schema.Get(d.Root, "components", "schemas"), nil)
-		doc := parse(t, []byte(`{"$defs":`+strings.ReplaceAll(components, "#/components/schemas/", "#/$defs/")+`}`)).(map[string]any)
-		add("mem:///"+area+".json", doc)
-		for k, v := range doc["$defs"].(map[string]any) {
-			o.defs[k] = v
-		}
-		for d, name := range of {
-			url := "mem:///" + d.ID + ".json"
-			o.requests[d] = parse(t, []byte(`{"type":"object","properties":{},"additionalProperties":false}`))
-			add(url, o.requests[d])
-			o.request[d] = compile(url)
-			o.result[d], o.results[d] = compile("mem:///"+area+".json#/$defs/"+name), o.defs[name]
-			if o.results[d] == nil {
-				t.Fatalf("%s has no schema %s", area, name)
+		area, _, _ := strings.Cut(d.ID, ".")
+		if documents[area] == nil {
+			doc, err := schema.Load("../../../spec/openapi/"+area+".yaml", area)
+			if err != nil {
+				t.Fatal(err)
+			}
+			components := schema.JSON(schema.Get(doc.Root, "components", "schemas"), nil)
+			local := parse(t, []byte(`{"$defs":`+strings.ReplaceAll(components, "#/components/schemas/", "#/$defs/")+`}`)).(map[string]any)
+			add("mem:///"+area+".json", local)
+			documents[area] = local["$defs"].(map[string]any)
+			for k, v := range documents[area] {
+				o.defs[k] = v
 			}
 		}
+		name := camel(d.ID)
+		o.result[d], o.results[d] = compile("mem:///"+area+".json#/$defs/"+name+"Result"), documents[area][name+"Result"]
+		if o.requests[d] = documents[area][name+"Request"]; o.requests[d] != nil {
+			o.request[d] = compile("mem:///" + area + ".json#/$defs/" + name + "Request")
+			continue
+		}
+		o.requests[d] = parse(t, []byte(nothing))
+		url := "mem:///" + d.ID + ".json"
+		add(url, o.requests[d])
+		o.request[d] = compile(url)
 	}
 	for _, d := range op.Descriptors {
 		if d.Decode != nil && o.request[d] == nil {
@@ -89,6 +95,14 @@ func newOracle(t testing.TB) *oracle {
 		}
 	}
 	return o
+}
+
+// camel is how a document names the schemas of an operation: jobs.get_capabilities has JobsGetCapabilities.
+func camel(id string) (name string) {
+	for _, word := range strings.FieldsFunc(id, func(r rune) bool { return r == '.' || r == '_' }) {
+		name += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return name
 }
 
 // decoded lists the operations that have decoders.
