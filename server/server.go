@@ -44,6 +44,7 @@ const (
 	MCPPath     = "/mcp/workbench"
 	WSPath      = "/ws"
 	MetricsPath = "/metrics"
+	ownerPrefix = "/owner/"
 )
 
 // Options configure a Server. The zero value of a field means its default.
@@ -75,6 +76,9 @@ type Options struct {
 	CallTimeout time.Duration
 	// DrainTimeout bounds the end of Serve; default DefaultDrainTimeout.
 	DrainTimeout time.Duration
+	// OwnerRoutes answers below /owner/ on Unix sockets, which only the user can reach whose process this is; nil means
+	// none. It is not a protocol of the product: it is how the commands of one machine work together.
+	OwnerRoutes http.Handler
 	// DisableMCPShortPath sends all of MCP through the SDK, for comparisons.
 	DisableMCPShortPath bool
 }
@@ -180,11 +184,18 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mcp.ServeHTTP(w, r)
 	case path == WSPath:
 		s.serveWebSocket(w, r)
+	case s.o.OwnerRoutes != nil && strings.HasPrefix(path, ownerPrefix) && fromUnixSocket(r):
+		s.o.OwnerRoutes.ServeHTTP(w, r)
 	case path == MetricsPath && s.o.Metrics != nil:
 		s.o.Metrics.ServeHTTP(w, r)
 	default:
 		s.http.ServeHTTP(w, r)
 	}
+}
+
+func fromUnixSocket(r *http.Request) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && local.Network() == "unix"
 }
 
 // isConnectPath reports whether a path has the form of a procedure of ours, or of the health and reflection services.

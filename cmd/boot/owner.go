@@ -69,7 +69,7 @@ func Own(ctx context.Context, c Config) (n *Node, err error) {
 	}
 	n.Server, err = server.New(server.Options{API: n.core.API(), Principal: n.core.Principal(), Version: build.Version, Logger: c.Logger,
 		MeterProvider: n.tele.meters, TracerProvider: n.tele.traces, Metrics: n.tele.page, AllowedHosts: c.AllowedHosts,
-		MaxBodyBytes: c.MaxBodyBytes, DrainTimeout: c.DrainTimeout})
+		MaxBodyBytes: c.MaxBodyBytes, DrainTimeout: c.DrainTimeout, OwnerRoutes: n.ownerRoutes()})
 	if err != nil {
 		return n, err
 	}

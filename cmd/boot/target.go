@@ -32,10 +32,12 @@ func (t *Target) Close() error { return t.close() }
 
 // The roles that a process may own a directory in.
 const (
-	RoleServe = "serve"
-	RoleMCP   = "mcp"
-	RoleCall  = "workbench"
-	RoleCheck = "check"
+	RoleServe   = "serve"
+	RoleMCP     = "mcp"
+	RoleCall    = "workbench"
+	RoleCheck   = "check"
+	RoleBackup  = "backup"
+	RoleRestore = "restore-backup"
 )
 
 // ErrWorkbenchRoot says that a directory has another presentation root than the one asked for, or that it cannot be one.
@@ -66,7 +68,7 @@ func Reach(ctx context.Context, c Config, server string) (*Target, error) {
 		}
 		// The owner may not have published yet, or may be about to end, as the one-shot commands are: until it is one that
 		// stays and can be reached, this process has not become one of those that work through it (invariant 1).
-		if role := held.Holder.Role; role != RoleCall && role != RoleCheck {
+		if role := held.Holder.Role; role == RoleServe || role == RoleMCP {
 			conn, derr := datadir.Dial(ctx, c.Dir)
 			if derr == nil {
 				conn.Close()

@@ -128,5 +128,3 @@ func unreached(ctx context.Context, err error) error {
 	}
 	return fault.New(reason, err.Error()).Because(err)
 }
-
-var errNotClean = errors.New("the store is not clean")

@@ -19,6 +19,9 @@ const pebbleFormat = pebble.FormatValueSeparation
 
 func diskFS() FS { return vfs.Default }
 
+// Disk returns the machine's file system.
+func Disk() FS { return diskFS() }
+
 // Names under the data directory. Part of the store's format.
 const (
 	storeDir    = "kv"

@@ -201,6 +201,15 @@ func (o *Owner) Close() error {
 	return errors.Join(err, o.lock.Truncate(0), o.lock.Close())
 }
 
+// IsOwn reports whether a name in a data directory is one of this package's files.
+func IsOwn(name string) bool {
+	switch name {
+	case lockName, socketName, endpointName, endpointName + ".new":
+		return true
+	}
+	return false
+}
+
 // Read returns the content of dir's endpoint file. The error is ErrNoOwner when there is none.
 func Read(dir string) (Endpoint, error) {
 	f, err := os.Open(filepath.Join(dir, endpointName))
