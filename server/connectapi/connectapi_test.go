@@ -27,10 +27,13 @@ import (
 
 type workbench struct{ op.Workbench }
 
-func (workbench) Stat(_ context.Context, req *op.WorkbenchStatRequest) (*op.WorkbenchStatResult, error) {
+func (workbench) Stat(ctx context.Context, req *op.WorkbenchStatRequest) (*op.WorkbenchStatResult, error) {
 	switch req.ID {
 	case "missing":
 		return nil, fault.New(op.ReasonWBNotFound, "").With("path", "outputs/x")
+	case "wait":
+		<-ctx.Done()
+		return nil, ctx.Err()
 	case "panic":
 		panic("secret")
 	}
