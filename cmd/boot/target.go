@@ -12,6 +12,7 @@ import (
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
 	"github.com/sawhorse-dev/sawhorse/core"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
 	"github.com/sawhorse-dev/sawhorse/server/call"
 	"github.com/sawhorse-dev/sawhorse/server/mcpapi"
 	"github.com/sawhorse-dev/sawhorse/server/remote"
@@ -23,6 +24,8 @@ type Target struct {
 	Pipeline *call.Pipeline
 	// MCP speaks MCP over Pipeline.
 	MCP *mcpapi.Runtime
+	// Files carries bodies that do not belong in JSON.
+	Files op.Files
 	// close ends what was begun for the target.
 	close func() error
 }
@@ -36,6 +39,7 @@ const (
 	RoleMCP     = "mcp"
 	RoleCall    = "workbench"
 	RoleCheck   = "check"
+	RoleFiles   = "local files"
 	RoleBackup  = "backup"
 	RoleRestore = "restore-backup"
 )
@@ -109,7 +113,7 @@ func through(client *remote.Client) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Target{Pipeline: p, MCP: m, close: func() error { client.Close(); return nil }}, nil
+	return &Target{Pipeline: p, MCP: m, Files: client, close: func() error { client.Close(); return nil }}, nil
 }
 
 // owned serves the directory to others while it is used here.
@@ -120,7 +124,7 @@ func owned(c Config, n *Node) (*Target, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- n.Serve(ctx) }()
-	return &Target{Pipeline: n.Server.Pipeline(), MCP: n.Server.MCP(), close: func() error {
+	return &Target{Pipeline: n.Server.Pipeline(), MCP: n.Server.MCP(), Files: n.core.API().Files, close: func() error {
 		cancel()
 		err := errors.Join(<-served, n.Close())
 		if err != nil {

@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,14 +32,14 @@ the same bytes is linked, so a further backup takes the room of what is new. Eac
 			if err := p.needStore(); err != nil {
 				return err
 			}
-			bar := newMeter(cmd.ErrOrStderr())
+			bar := newMeter(cmd.ErrOrStderr(), false)
 			res, err := boot.Backup(cmd.Context(), boot.Config{Dir: p.dir, WorkbenchRoot: p.root, Role: boot.RoleBackup, Logger: c.quiet(cmd)}, args[0], keep, bar.progress)
 			bar.end()
 			if err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			fmt.Fprintf(out, "%s: %d files, %s, of which %s are new\n", res.Name, res.Files, mebibytes(res.Bytes), mebibytes(res.CopiedBytes))
+			fmt.Fprintf(out, "%s: %s, %s, of which %s are new\n", res.Name, count(res.Files, "file"), mebibytes(res.Bytes), mebibytes(res.CopiedBytes))
 			for _, name := range res.Removed {
 				fmt.Fprintln(out, "removed", name)
 			}
@@ -68,7 +66,7 @@ off, run it again.`,
 			if dir == "" {
 				return usagef("say where the data is to be: --data DIR")
 			}
-			bar := newMeter(cmd.ErrOrStderr())
+			bar := newMeter(cmd.ErrOrStderr(), false)
 			m, err := boot.RestoreBackup(cmd.Context(), args[0], dir, bar.progress)
 			bar.end()
 			switch {
@@ -77,7 +75,7 @@ off, run it again.`,
 			case err != nil:
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s holds the state of %s: %d files, %s\n", dir, m.At.Format(time.RFC3339), len(m.Files), mebibytes(m.Bytes()))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s holds the state of %s: %s, %s\n", dir, m.At.Format(time.RFC3339), count(len(m.Files), "file"), mebibytes(m.Bytes()))
 			return nil
 		},
 	}
@@ -95,36 +93,5 @@ func exactly(n int, say string) cobra.PositionalArgs {
 	}
 }
 
-// meter shows how far a copy is, on a terminal only.
-type meter struct {
-	out   io.Writer
-	shown time.Time
-	width int
-}
-
-func newMeter(w io.Writer) *meter {
-	m := &meter{}
-	if f, ok := w.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			m.out = w
-		}
-	}
-	return m
-}
-
-func (m *meter) progress(done, total int64, file string) {
-	now := time.Now()
-	if m.out == nil || now.Sub(m.shown) < 100*time.Millisecond {
-		return
-	}
-	m.shown = now
-	line := fmt.Sprintf("%3d %%  %s of %s  %s", 100*done/max(total, 1), mebibytes(done), mebibytes(total), file)
-	fmt.Fprintf(m.out, "\r%-*s", m.width, line)
-	m.width = len(line)
-}
-
-func (m *meter) end() {
-	if m.out != nil && m.width > 0 {
-		fmt.Fprintf(m.out, "\r%*s\r", m.width, "")
-	}
-}
+// progress shows a copy on a meter.
+func (m *meter) progress(done, total int64, file string) { m.show(done, total, "copied", file) }

@@ -107,7 +107,7 @@ work through the owner, whether that is "serve" or an "mcp" that an agent has st
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().StringVar(&c.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error; debug logs every call")
 	root.PersistentFlags().StringVar(&c.logFormat, "log-format", "text", "form of the log on standard error: text or json")
-	root.AddCommand(newServe(c), newMCP(c), newWorkbench(c), newCheck(c), newStats(c), newBackup(c), newRestoreBackup(c), newConformance(c), newVersion())
+	root.AddCommand(newServe(c), newMCP(c), newWorkbench(c), newMaterialize(c), newCollect(c), newCheck(c), newStats(c), newBackup(c), newRestoreBackup(c), newConformance(c), newVersion())
 	return root
 }
 
