@@ -3,8 +3,11 @@ package body
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/textproto"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +19,7 @@ import (
 const (
 	// smallSize is what a pooled buffer holds. Bodies up to it are not counted against the budget.
 	smallSize = 64 << 10
-	// growth is how much is reserved at a time for a body whose length is not announced.
+	// growth is the least that is reserved at a time for a body that a pooled buffer does not hold.
 	growth = 1 << 20
 )
 
@@ -88,7 +91,8 @@ func (b *Buffer) Abandon() {
 var small = sync.Pool{New: func() any { p := make([]byte, 0, smallSize); return &p }}
 
 // Read reads the body of r whole, at most limit bytes of it. The error carries a reason: BODY_TOO_LARGE, UNAVAILABLE
-// when the budget is spent, CANCELLED when the client broke off, DEADLINE_EXCEEDED when it stood still.
+// when the budget is spent, CANCELLED when the client broke off, DEADLINE_EXCEEDED when it stood still, and
+// INVALID_ARGUMENTS when what it sent is no body of HTTP.
 func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (Buffer, error) {
 	n := r.ContentLength
 	if n > limit {
@@ -104,50 +108,90 @@ func (b *Budget) Read(w http.ResponseWriter, r *http.Request, limit int64) (Buff
 		}
 		return buf, nil
 	}
-	return b.readLarge(w, r, n, limit)
-}
-
-// readLarge reserves memory as the bytes arrive, whatever was announced: an announcement costs its sender nothing.
-func (b *Budget) readLarge(w http.ResponseWriter, r *http.Request, n, limit int64) (Buffer, error) {
 	in := NewReader(w, r.Body)
 	began := time.Now()
+	buf, err := b.fill(in, n, limit, func(have int64) error {
+		if TooSlow(time.Since(began), have) {
+			return os.ErrDeadlineExceeded
+		}
+		return nil
+	})
+	if err != nil && !fault.Is(err, op.ReasonBodyTooLarge) && !fault.Is(err, op.ReasonUnavailable) {
+		err = broken(err)
+	}
+	return buf, err
+}
+
+// TooSlow reports whether have bytes are too few for a body, held in memory, that began so long ago.
+func TooSlow(ago time.Duration, have int64) bool {
+	late := ago - Patience
+	return late > 0 && have < int64(late.Seconds()*leastRate)
+}
+
+// Fill reads in to its end, at most limit bytes of it, into memory of the budget. The error carries the reason
+// BODY_TOO_LARGE or UNAVAILABLE, or is the one of in.
+func (b *Budget) Fill(in io.Reader, limit int64) (Buffer, error) {
+	return b.fill(in, -1, limit, func(int64) error { return nil })
+}
+
+// fill reserves memory as the bytes arrive, whatever was announced: an announcement of n bytes, -1 for none, costs its
+// sender nothing. more is asked after every piece whether to go on.
+func (b *Budget) fill(in io.Reader, n, limit int64, more func(have int64) error) (Buffer, error) {
 	buf := Buffer{budget: b}
+	if n < 0 {
+		buf.pooled = small.Get().(*[]byte)
+		buf.data = (*buf.pooled)[:0]
+	}
 	for {
 		have := int64(len(buf.data))
-		if have == int64(cap(buf.data)) {
-			// Twice the size, so that copying stays linear; reserved before it is allocated.
-			more := max(growth, have)
-			if n >= 0 {
-				more = min(more, n-have)
-			}
-			if !b.take(more) {
-				buf.Release()
-				return Buffer{}, fault.New(op.ReasonUnavailable, "")
-			}
-			buf.taken += more
-			grown := make([]byte, have, have+more)
-			copy(grown, buf.data)
-			buf.data = grown
+		if have == int64(cap(buf.data)) && !buf.grow(n) {
+			buf.Release()
+			return Buffer{}, fault.New(op.ReasonUnavailable, "")
 		}
 		k, err := in.Read(buf.data[have:cap(buf.data)])
 		have += int64(k)
 		buf.data = buf.data[:have]
-		switch late := time.Since(began) - Patience; {
+		switch {
 		case have > limit:
-			buf.Release()
-			return Buffer{}, tooLarge(limit)
+			err = tooLarge(limit)
 		case have == n || err == io.EOF && n < 0:
 			return buf, nil
 		case err == io.EOF:
 			err = io.ErrUnexpectedEOF
-		case err == nil && late > 0 && have < int64(late.Seconds()*leastRate):
-			err = os.ErrDeadlineExceeded
+		case err == nil:
+			err = more(have)
 		}
 		if err != nil {
 			buf.Release()
-			return Buffer{}, broken(err)
+			return Buffer{}, err
 		}
 	}
+}
+
+// grow makes room for more: twice the size, so that copying stays linear, and reserved before it is allocated. It
+// reports false when the budget is spent.
+func (b *Buffer) grow(n int64) bool {
+	have := int64(len(b.data))
+	more := max(growth, have)
+	if n >= 0 {
+		more = min(more, n-have)
+	}
+	want := more
+	if b.taken == 0 {
+		want += have // what lay in a pooled buffer
+	}
+	if !b.budget.take(want) {
+		return false
+	}
+	b.taken += want
+	grown := make([]byte, have, have+more)
+	copy(grown, b.data)
+	if b.pooled != nil {
+		small.Put(b.pooled)
+		b.pooled = nil
+	}
+	b.data = grown
+	return true
 }
 
 func tooLarge(limit int64) error {
@@ -159,7 +203,22 @@ func broken(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fault.New(op.ReasonDeadlineExceeded, "The request body stopped arriving, or came too slowly.").Because(err)
 	}
+	if malformed(err) {
+		return fault.New(op.ReasonInvalidArguments, "The request body is not framed as HTTP/1.1 frames it.").Because(err)
+	}
 	return fault.New(op.ReasonCancelled, "The request body ended early.").Because(err)
+}
+
+// malformed tells chunks that are none from a connection that broke. The errors of net/http for them have no type of
+// their own but for trailers.
+func malformed(err error) bool {
+	var network net.Error
+	var trailer textproto.ProtocolError
+	if errors.As(err, &network) {
+		return false
+	}
+	text := err.Error()
+	return errors.As(err, &trailer) || strings.Contains(text, "chunk") || strings.Contains(text, "header line too long")
 }
 
 // Reader reads a request body piece by piece: it gives up a peer that stands still for Patience, and remembers what

@@ -303,3 +303,64 @@ func BenchmarkReadSmall(b *testing.B) {
 		buf.Release()
 	}
 }
+
+// A body of HTTP/1.1 whose chunks are none is the client's mistake, not its leaving.
+func TestMalformedChunksAreRefused(t *testing.T) {
+	b := body.NewBudget(0)
+	for content, want := range map[string]op.Reason{
+		"zz\r\n":                              op.ReasonInvalidArguments,
+		"\r\nabc":                             op.ReasonInvalidArguments,
+		"11111111111111111\r\n":               op.ReasonInvalidArguments,
+		"3\r\nabcd\r\n0\r\n\r\n":              op.ReasonInvalidArguments,
+		"3\nabc\r\n0\r\n\r\n":                 op.ReasonInvalidArguments,
+		"3;" + strings.Repeat("x", 9<<10):     op.ReasonInvalidArguments,
+		"3\r\nabc\r\n0\r\nno trailer\r\n\r\n": op.ReasonInvalidArguments,
+		"3\r\nab":                             op.ReasonCancelled,
+	} {
+		for kind, take := range map[string]func(w http.ResponseWriter, r *http.Request) error{
+			"held": func(w http.ResponseWriter, r *http.Request) error {
+				buf, err := b.Read(w, r, 1<<20)
+				buf.Release()
+				return err
+			},
+			"streamed": func(w http.ResponseWriter, r *http.Request) error {
+				in := body.NewReader(w, r.Body)
+				_, _ = io.Copy(io.Discard, in) // Failure is what is asked
+				return in.Failure()
+			},
+		} {
+			got := make(chan error, 1)
+			c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got <- take(w, r) }))
+			go func() {
+				// The server need not take all of what is wrong.
+				_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"+content)
+				if want == op.ReasonCancelled {
+					c.Close()
+				}
+			}()
+			if err := <-got; !fault.Is(err, want) {
+				t.Errorf("%s %.20q: %v, want %s", kind, content, err, want)
+			}
+			c.Close()
+		}
+	}
+}
+
+// Invariant 2: small bodies are not counted, whether or not their length is announced.
+func TestSmallBodiesTakeNoBudget(t *testing.T) {
+	b := body.NewBudget(1)
+	content := strings.Repeat("x", 64<<10-1)
+	for _, length := range []int64{int64(len(content)), -1} {
+		buf, err := b.Read(httptest.NewRecorder(), request(strings.NewReader(content), length), 1<<20)
+		if err != nil || string(buf.Bytes()) != content {
+			t.Errorf("announced as %d: %d bytes, %v", length, len(buf.Bytes()), err)
+		}
+		buf.Release()
+	}
+	if _, err := b.Fill(strings.NewReader(content+content), 1<<20); !fault.Is(err, op.ReasonUnavailable) {
+		t.Errorf("a large one: %v", err)
+	}
+	if _, err := b.Fill(iotest.ErrReader(io.ErrNoProgress), 1); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("the source's own error came out as %v", err)
+	}
+}
