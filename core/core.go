@@ -16,6 +16,7 @@ import (
 	"github.com/sawhorse-dev/sawhorse/core/jobs"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/operator"
+	"github.com/sawhorse-dev/sawhorse/core/timer"
 	"github.com/sawhorse-dev/sawhorse/core/workbench"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
@@ -43,6 +44,10 @@ type Options struct {
 	MaxArtifactBytes int64
 	// MaxBodyBytes bounds a body on the raw file routes; default 1 GiB.
 	MaxBodyBytes int64
+
+	// SnapshotGrace is how long after the end of its lease a snapshot can still be
+	// renewed; 0 means 30 s, a negative one means no time at all.
+	SnapshotGrace time.Duration
 
 	// The store's own; see kv.Options.
 	HistoryWindow       time.Duration
@@ -73,6 +78,7 @@ var ErrWorkbenchRoot = errors.New("core: workbench root")
 type Core struct {
 	kv        *kv.Store
 	bodies    *blob.Store
+	timers    *timer.Timers
 	workbench *workbench.Workbench
 	api       *op.API
 	principal actor.Principal
@@ -129,9 +135,11 @@ func (c *Core) open(ctx context.Context, o Options, wanted jail.Root) (err error
 	}
 	c.root = settings.root
 	c.principal = actor.Principal{Tenant: c.kv.TenantID(), User: loopbackUser}
+	c.timers = timer.Open(c.kv, timer.Options{Logger: o.Logger})
 	wo := workbench.Options{
-		Store: c.kv, Bodies: c.bodies, Root: settings.root, CursorKey: settings.cursorKey,
+		Store: c.kv, Bodies: c.bodies, Timers: c.timers, Root: settings.root, CursorKey: settings.cursorKey,
 		MaxArtifactBytes: o.MaxArtifactBytes, MaxBodyBytes: o.MaxBodyBytes,
+		SnapshotGrace: o.SnapshotGrace,
 	}
 	if !o.RequirePrincipal {
 		wo.Principal = &c.principal
@@ -150,6 +158,10 @@ func (c *Core) open(ctx context.Context, o Options, wanted jail.Root) (err error
 		Files:     w,
 		Jobs:      jobs.New(jobs.Options{Clock: c.kv.Clock(), Version: o.Version, Disabled: o.LifecycleDisabled}),
 		Operator:  operator.New(operator.Options{Clock: c.kv.Clock(), Revision: revision}),
+	}
+	// Only now does everything that may go off have its handler.
+	if !o.NoBackground {
+		c.timers.Start()
 	}
 	return nil
 }
@@ -203,8 +215,11 @@ func (c *Core) Stats() Stats { return Stats{KV: c.kv.Stats()} }
 // acknowledged stays; calls that come later fail.
 func (c *Core) Close() error {
 	var err error
+	if c.timers != nil {
+		err = c.timers.Close()
+	}
 	if c.workbench != nil {
-		err = c.workbench.Close()
+		err = errors.Join(err, c.workbench.Close())
 	}
 	if c.bodies != nil {
 		err = errors.Join(err, c.bodies.Close())

@@ -27,12 +27,8 @@ type Handler func(tx *kv.Tx, f Fired) error
 
 // Options say how to open Timers.
 type Options struct {
-	// Handlers has one handler for each kind of timer.
-	Handlers map[string]Handler
 	// Logger is for handlers that fail; nil drops it.
 	Logger *slog.Logger
-	// NoBackground starts no goroutine; a test then calls Fire.
-	NoBackground bool
 }
 
 // Timers are the timers of all roots of a store. All methods are safe for
@@ -49,11 +45,12 @@ type Timers struct {
 	// failing holds the timers whose handlers failed.
 	failing map[timerKey]failure
 
-	firing   sync.Mutex // held by the one Fire that runs
-	kick     chan struct{}
-	stop     chan struct{}
-	stopped  chan struct{}
-	stopOnce sync.Once
+	firing    sync.Mutex // held by the one Fire that runs
+	kick      chan struct{}
+	stop      chan struct{}
+	stopped   chan struct{}
+	startOnce sync.Once
+	stopOnce  sync.Once
 }
 
 type timerKey struct {
@@ -61,11 +58,11 @@ type timerKey struct {
 	kind, id string
 }
 
-// Open returns the timers over s and registers their check there. Timers that
-// fell due while no process ran go off now. A store has one Timers.
+// Open returns the timers over s and registers their check there. A store has
+// one Timers. Nothing goes off before Start, but for what Fire sets off.
 func Open(s *kv.Store, o Options) *Timers {
 	t := &Timers{
-		kv: s, clk: s.Clock(), log: o.Logger, handlers: o.Handlers,
+		kv: s, clk: s.Clock(), log: o.Logger, handlers: make(map[string]Handler),
 		next:    make(map[kv.Root]time.Time),
 		failing: make(map[timerKey]failure),
 		kick:    make(chan struct{}, 1),
@@ -80,16 +77,22 @@ func Open(s *kv.Store, o Options) *Timers {
 		t.next[r] = t.clk.Now()
 	}
 	s.RegisterCheck("timer", check)
-	if o.NoBackground {
-		close(t.stopped)
-	} else {
-		go t.background()
-	}
 	return t
+}
+
+// Handle says what a kind of timer does when it goes off. It is called before
+// Start, Fire and Set are, once for each kind.
+func (t *Timers) Handle(kind string, h Handler) { t.handlers[kind] = h }
+
+// Start begins to set off what is due, in the background: what fell due while no
+// process ran goes off now. A test may call Fire instead.
+func (t *Timers) Start() {
+	t.startOnce.Do(func() { go t.background() })
 }
 
 // Close stops the background. Timers stay armed.
 func (t *Timers) Close() error {
+	t.startOnce.Do(func() { close(t.stopped) })
 	t.stopOnce.Do(func() { close(t.stop) })
 	<-t.stopped
 	return nil

@@ -33,14 +33,13 @@ type env struct {
 
 func newEnv(t testing.TB, changes ...func(*kv.Options)) *env {
 	e := &env{Env: kvtest.New(t, changes...), t: t, fail: map[string]bool{}}
-	e.open(true)
+	e.open()
 	return e
 }
 
-func (e *env) open(noBackground bool) {
-	e.timers = timer.Open(e.Store, timer.Options{
-		Handlers: map[string]timer.Handler{"note": e.handle}, NoBackground: noBackground,
-	})
+func (e *env) open() {
+	e.timers = timer.Open(e.Store, timer.Options{})
+	e.timers.Handle("note", e.handle)
 }
 
 var errHandler = errors.New("the handler is told to fail")
@@ -219,13 +218,13 @@ func TestUnknownKindStays(t *testing.T) {
 	e := newEnv(t)
 	e.set("x", time.Second, "x")
 	e.Reopen()
-	e.timers = timer.Open(e.Store, timer.Options{NoBackground: true})
+	e.timers = timer.Open(e.Store, timer.Options{})
 	e.Clock.Advance(time.Minute)
 	if n := e.fire(); n != 0 {
 		t.Errorf("%d went off", n)
 	}
 	e.Reopen()
-	e.open(true)
+	e.open()
 	e.fire()
 	e.expect("x x")
 }
@@ -248,7 +247,7 @@ func TestCrash(t *testing.T) {
 				e.fire()
 			default:
 				e.Crash(seed*100 + uint64(i))
-				e.open(true)
+				e.open()
 			}
 		}
 		e.Clock.Advance(time.Minute)
@@ -271,7 +270,8 @@ func TestCrash(t *testing.T) {
 func TestBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &env{Env: kvtest.New(t, func(o *kv.Options) { o.Clock = clock.System() }), t: t, fail: map[string]bool{}}
-		e.open(false)
+		e.open()
+		e.timers.Start()
 		defer e.timers.Close()
 		e.set("hour", time.Hour, "h")
 		e.set("minute", time.Minute, "m")
@@ -284,6 +284,29 @@ func TestBackground(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		e.expect("minute m", "hour h")
+	})
+}
+
+// Before Start nothing goes off by itself, so that every handler can be there
+// first.
+func TestNothingGoesOffBeforeStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &env{Env: kvtest.New(t, func(o *kv.Options) { o.Clock = clock.System() }), t: t, fail: map[string]bool{}}
+		e.open()
+		e.set("x", 0, "p")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		e.expect()
+		e.timers.Start()
+		synctest.Wait()
+		e.expect("x p")
+		if err := errors.Join(e.timers.Close(), e.timers.Close()); err != nil {
+			t.Error(err)
+		}
+		idle := timer.Open(e.Store, timer.Options{})
+		if err := idle.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -306,9 +329,8 @@ func TestCheckFindsHalfATimer(t *testing.T) {
 
 func BenchmarkSetAndFire(b *testing.B) {
 	e := newEnv(b)
-	e.timers = timer.Open(e.Store, timer.Options{NoBackground: true, Handlers: map[string]timer.Handler{
-		"note": func(*kv.Tx, timer.Fired) error { return nil },
-	}})
+	e.timers = timer.Open(e.Store, timer.Options{})
+	e.timers.Handle("note", func(*kv.Tx, timer.Fired) error { return nil })
 	b.ReportAllocs()
 	for b.Loop() {
 		e.set("x", 0, "p")

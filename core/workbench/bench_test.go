@@ -9,6 +9,7 @@ import (
 
 	"github.com/sawhorse-dev/sawhorse/core/blob"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
+	"github.com/sawhorse-dev/sawhorse/core/timer"
 	"github.com/sawhorse-dev/sawhorse/core/workbench"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
@@ -34,7 +35,7 @@ func diskBench(b *testing.B) (*workbench.Workbench, *kv.Store) {
 		}
 	})
 	workbench.Govern(bodies)
-	w, err := workbench.New(workbench.Options{Store: store, Bodies: bodies, Root: jail.DefaultRoot, CursorKey: make([]byte, 32), Principal: loopback})
+	w, err := workbench.New(workbench.Options{Store: store, Bodies: bodies, Timers: timer.Open(store, timer.Options{}), Root: jail.DefaultRoot, CursorKey: make([]byte, 32), Principal: loopback})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/kv/kvtest"
 	"github.com/sawhorse-dev/sawhorse/core/record"
+	"github.com/sawhorse-dev/sawhorse/core/timer"
 	"github.com/sawhorse-dev/sawhorse/core/workbench"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
@@ -31,7 +32,7 @@ func damaged(t *testing.T, fn func(tx *kv.Tx, root uint32, in keys.Incarnation))
 	}
 	defer bodies.Close()
 	workbench.Govern(bodies)
-	w, err := workbench.New(workbench.Options{Store: store, Bodies: bodies, Root: jail.DefaultRoot, CursorKey: make([]byte, 32), Principal: loopback})
+	w, err := workbench.New(workbench.Options{Store: store, Bodies: bodies, Timers: timer.Open(store, timer.Options{}), Root: jail.DefaultRoot, CursorKey: make([]byte, 32), Principal: loopback})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,30 @@ func TestListCursorsRoundTrip(t *testing.T) {
 	w := &Workbench{o: Options{CursorKey: []byte("0123456789abcdef")}}
 	p := jail.Place{ID: "wb1", Full: "outputs/dir"}
 	for _, c := range []listCursor{
-		{last: "a"}, {incarnation: [16]byte{1, 15: 0xff}, contentRevision: 1<<64 - 1, last: strings.Repeat("é", 2000)}, {last: "\x01"},
+		{last: "a"}, {incarnation: [16]byte{1, 15: 0xff}, snapshot: 1<<53 - 1, fence: 1<<64 - 1, last: strings.Repeat("é", 2000)}, {last: "\x01"},
 	} {
-		got, ok := w.openListCursor(&tenant{}, p, w.sealListCursor(&tenant{}, p, c))
-		if !ok || got != c {
-			t.Errorf("%+v came back as %+v, %v", c, got, ok)
+		for _, sel := range selectors {
+			got, ok := w.openListCursor(&tenant{}, p, sel, w.sealListCursor(&tenant{}, p, sel, c))
+			if !ok || got != c {
+				t.Errorf("%+v came back as %+v, %v", c, got, ok)
+			}
+		}
+	}
+}
+
+// selectors are as many scopes of one directory.
+var selectors = []*op.IntOrString{nil, {Int: 0}, {Int: 7}, {Int: 1<<63 - 1}, {IsString: true, Str: "7"}, {IsString: true, Str: "nightly"}}
+
+// WB-7: a token is for the selector with which it was made.
+func TestListCursorsAreBoundToTheirSelector(t *testing.T) {
+	w := &Workbench{o: Options{CursorKey: []byte("0123456789abcdef")}}
+	p := jail.Place{ID: "wb1", Full: "outputs"}
+	for i, made := range selectors {
+		token := w.sealListCursor(&tenant{}, p, made, listCursor{snapshot: 7, last: "a"})
+		for j, shown := range selectors {
+			if _, ok := w.openListCursor(&tenant{}, p, shown, token); ok != (i == j) {
+				t.Errorf("made for %+v and shown for %+v: %v", made, shown, ok)
+			}
 		}
 	}
 }
@@ -28,17 +47,22 @@ func TestListCursorsRoundTrip(t *testing.T) {
 func FuzzListCursor(f *testing.F) {
 	w := &Workbench{o: Options{CursorKey: []byte("0123456789abcdef")}}
 	here, there := jail.Place{ID: "wb1", Full: "outputs"}, jail.Place{ID: "wb1", Full: "logs"}
-	f.Add(w.sealListCursor(&tenant{}, here, listCursor{last: "a"}))
+	sel := &op.IntOrString{IsString: true, Str: "nightly"}
+	f.Add(w.sealListCursor(&tenant{}, here, nil, listCursor{last: "a"}))
+	f.Add(w.sealListCursor(&tenant{}, here, sel, listCursor{snapshot: 7, fence: 9, last: "a"}))
 	f.Add("")
 	f.Add("r:1")
 	f.Add("AAAA")
 	f.Fuzz(func(t *testing.T, s string) {
-		c, ok := w.openListCursor(&tenant{}, here, s)
-		if ok && w.sealListCursor(&tenant{}, here, c) != s {
+		c, ok := w.openListCursor(&tenant{}, here, nil, s)
+		if ok && w.sealListCursor(&tenant{}, here, nil, c) != s {
 			t.Errorf("%q opens and is not what sealing gives", s)
 		}
-		if _, elsewhere := w.openListCursor(&tenant{}, there, s); ok && elsewhere {
+		if _, elsewhere := w.openListCursor(&tenant{}, there, nil, s); ok && elsewhere {
 			t.Errorf("%q opens in two directories", s)
+		}
+		if _, frozen := w.openListCursor(&tenant{}, here, sel, s); ok && frozen {
+			t.Errorf("%q opens live and at a snapshot", s)
 		}
 	})
 }

@@ -27,12 +27,26 @@
 //	      with the record's value, and no index row is without its record.
 //	WB-7  A list cursor continues only the listing that it came from: same
 //	      store, workbench, directory and selector (else it is refused), same
-//	      incarnation and content revision (else the fence has changed).
+//	      incarnation and content revision (else the fence has changed). One that
+//	      came from a snapshot goes on in that snapshot.
 //	WB-8  A listing costs what its page holds: it seeks past everything below a
 //	      subdirectory, and never looks at what comes before its cursor.
 //	WB-9  No View is open while bytes go to or come from a caller: a read
 //	      resolves and pins, closes the View, then streams.
 //	WB-10 Nothing that leaves the package names the data directory.
+//	WB-11 Ids of snapshots count from 1 in each root, in the order of minting, and
+//	      none is given twice. As long as a snapshot can be read, it shows the
+//	      workbench's files at the revision that minted it.
+//	WB-12 An active snapshot has one hold, which is on its workbench's path records
+//	      at its revision. A retired or reaped one has none, and no hold of this
+//	      kind is without its snapshot.
+//	WB-13 A name means the newest snapshot that was minted with it, whatever has
+//	      become of that one.
+//	WB-14 A snapshot with a consumer is active. An active one without has a timer
+//	      that ends it, and one that has ended has none.
+//	WB-15 Where a snapshot is in its life depends on the clock alone: alive before
+//	      its deadline, then expired as long as the grace lasts or somebody consumes
+//	      it, then reaped. That the background comes later shows in no answer.
 //
 // A Workbench is safe for concurrent use.
 package workbench

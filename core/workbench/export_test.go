@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/record"
 )
@@ -44,6 +45,53 @@ func (w *Workbench) Fill(ctx context.Context, id, dir string, n int) error {
 		}
 	}
 	return nil
+}
+
+// Stamp writes the commit head of a workbench, which it makes, as a commit would.
+func (w *Workbench) Stamp(ctx context.Context, id string, generation uint64) error {
+	t, err := w.tenant(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.create(ctx, t, id); err != nil {
+		return err
+	}
+	return w.store.Update(ctx, t.root, func(tx *kv.Tx) error {
+		l, _, err := t.find(tx, id)
+		tx.Put(keys.AppendCommitHead(nil, t.root.ID(), l.incarnation), record.AppendCommitHead(nil, record.CommitHead{Generation: generation}))
+		return err
+	})
+}
+
+// Consume adds an operation to the consumers of a snapshot, or drops it; dropped
+// says whether it was one.
+func (w *Workbench) Consume(ctx context.Context, id string, snapshot int64, operation byte, add bool) (dropped bool, err error) {
+	t, err := w.tenant(ctx)
+	if err != nil {
+		return false, err
+	}
+	err = w.store.Update(ctx, t.root, func(tx *kv.Tx) error {
+		l, _, err := t.find(tx, id)
+		if err != nil {
+			return err
+		}
+		if add {
+			t.addConsumer(tx, l.incarnation, uint64(snapshot), [16]byte{operation})
+			return nil
+		}
+		dropped, err = w.dropConsumer(tx, t, l.incarnation, uint64(snapshot), [16]byte{operation})
+		return err
+	})
+	return dropped, err
+}
+
+// Holds counts the holds of the loopback tenant's root.
+func (w *Workbench) Holds(ctx context.Context) (n int, err error) {
+	err = w.Tamper(ctx, func(tx *kv.Tx, _ uint32) error {
+		n = len(tx.Holds())
+		return nil
+	})
+	return n, err
 }
 
 // Tamper runs fn in an update of the loopback tenant's root.

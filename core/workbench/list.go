@@ -14,9 +14,9 @@ import (
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
-// List gives one page of the direct children of a directory, in path order. A
-// name that is a file and a directory is one entry, the file; listing it gives
-// what is below.
+// List gives one page of the direct children of a directory, in path order, live
+// or at a snapshot. A name that is a file and a directory is one entry, the file;
+// listing it gives what is below.
 func (w *Workbench) List(ctx context.Context, req *op.WorkbenchListRequest) (*op.WorkbenchListResult, error) {
 	p, err := jail.ParseScope(req.ID, req.Section, req.Path)
 	if err != nil {
@@ -29,49 +29,54 @@ func (w *Workbench) List(ctx context.Context, req *op.WorkbenchListRequest) (*op
 	if limit < 1 || limit > int(op.LimitListMaxLimit) {
 		return nil, invalid("$.limit", "must be from 1 to 100")
 	}
-	if err := selector(req.AtSnapshot, p); err != nil {
+	if err := checkSelector(req.AtSnapshot); err != nil {
 		return nil, err
 	}
 	t, err := w.tenant(ctx)
 	if err != nil {
 		return nil, err
 	}
+	sel := req.AtSnapshot
 	var from listCursor
 	if req.Cursor != nil {
 		var ok bool
-		if from, ok = w.openListCursor(t, p, *req.Cursor); !ok {
-			return nil, badCursor("must be one that this tool gave for the same directory")
+		if from, ok = w.openListCursor(t, p, sel, *req.Cursor); !ok {
+			return nil, badCursor("must be one that this tool gave for the same directory and the same at_snapshot")
+		}
+		if sel != nil {
+			// A listing goes on in the snapshot in which it began, also when the name
+			// means a newer one by now.
+			sel = &op.IntOrString{Int: int64(from.snapshot)}
 		}
 	}
 	a := w.newListAnswer(p, limit)
-	err = w.store.View(ctx, t.root, func(v *kv.View) error {
-		in, ok, err := t.see(v, p.ID)
-		if err != nil {
-			return err
+	a.AtSnapshot = req.AtSnapshot
+	err = w.look(ctx, t, p, sel, func(v *kv.View, m moment) error {
+		here := listCursor{incarnation: m.in, snapshot: m.snapshot, fence: uint64(v.Revision())}
+		if !m.frozen() {
+			head, err := t.head(v, m.in)
+			if err != nil {
+				return err
+			}
+			here.fence = head.ContentRevision
 		}
-		if !ok {
-			return noWorkbench(p)
-		}
-		head, err := t.head(v, in)
-		if err != nil {
-			return err
-		}
-		if req.Cursor != nil && (from.incarnation != in || from.contentRevision != head.ContentRevision) {
+		if req.Cursor != nil && (from.incarnation != here.incarnation || from.fence != here.fence) {
 			return fault.New(op.ReasonWBReadFenceChanged, "").With("operation", "list")
 		}
-		more, err := t.list(v, in, p, from.last, a)
+		more, err := t.list(v, m.in, p, from.last, a)
 		if err != nil {
 			return err
 		}
 		if more {
-			next := w.sealListCursor(t, p, listCursor{in, head.ContentRevision, a.Entries[len(a.Entries)-1].Name})
+			here.last = a.Entries[len(a.Entries)-1].Name
+			next := w.sealListCursor(t, p, req.AtSnapshot, here)
 			a.NextCursor, a.Truncated = &next, true
 		}
 		if len(a.Entries) > 0 || req.Cursor != nil || p.SectionRoot() {
 			return nil
 		}
 		// A directory that nothing is below may be a file.
-		if _, ok, err := t.file(v, in, p.Full); err != nil {
+		if _, ok, err := t.file(v, m.in, p.Full); err != nil {
 			return err
 		} else if ok {
 			return fault.New(op.ReasonWBNotDirectory, "").With("path", p.Full)

@@ -23,7 +23,7 @@ const (
 
 // Read gives one page of a file: records in structured format, base64 of a byte
 // range in bytes format, or nothing but the generation when the caller holds it
-// already.
+// already. At a snapshot it gives what the snapshot keeps.
 func (w *Workbench) Read(ctx context.Context, req *op.WorkbenchReadRequest) (*op.WorkbenchReadResult, error) {
 	p, err := jail.ParseTarget(req.ID, req.Section, req.Path)
 	if err != nil {
@@ -37,7 +37,7 @@ func (w *Workbench) Read(ctx context.Context, req *op.WorkbenchReadRequest) (*op
 	if pageErr != nil && req.IfNoneMatch == nil {
 		return nil, pageErr
 	}
-	if err := selector(req.AtSnapshot, p); err != nil {
+	if err := checkSelector(req.AtSnapshot); err != nil {
 		return nil, err
 	}
 	t, err := w.tenant(ctx)
@@ -47,15 +47,10 @@ func (w *Workbench) Read(ctx context.Context, req *op.WorkbenchReadRequest) (*op
 	r := new(reading)
 	defer r.close()
 	unmodified := false
-	err = w.store.View(ctx, t.root, func(v *kv.View) error {
-		in, ok, err := t.see(v, p.ID)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return noWorkbench(p)
-		}
-		if r.file, ok, err = t.file(v, in, p.Full); err != nil {
+	err = w.look(ctx, t, p, req.AtSnapshot, func(v *kv.View, m moment) error {
+		var ok bool
+		var err error
+		if r.file, ok, err = t.file(v, m.in, p.Full); err != nil {
 			return err
 		}
 		if !ok {
@@ -77,7 +72,7 @@ func (w *Workbench) Read(ctx context.Context, req *op.WorkbenchReadRequest) (*op
 	path := w.root.Path(p.ID, p.Full)
 	res := &op.WorkbenchReadResult{
 		WorkbenchID: p.ID, WorkbenchPath: path[:len(w.root)+1+len(p.ID)], Section: req.Section, RelativePath: p.Relative, Path: path,
-		Generation: int64(r.file.Generation), NotModified: unmodified,
+		Generation: int64(r.file.Generation), NotModified: unmodified, AtSnapshot: req.AtSnapshot,
 	}
 	if unmodified {
 		return res, nil

@@ -2,7 +2,6 @@ package workbench
 
 import (
 	"context"
-	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/record"
@@ -16,29 +15,14 @@ const (
 	kindDirectory = "directory"
 )
 
-// selector checks at_snapshot. No snapshot exists, so every selector names an
-// unknown one, and what is asked for is not found through it.
-func selector(s *op.IntOrString, p jail.Place) error {
-	switch {
-	case s == nil:
-		return nil
-	case s.IsString && s.Str == "":
-		return invalid("$.at_snapshot", "must be the id or the name of a snapshot")
-	case s.IsString && strings.IndexByte(s.Str, 0) >= 0:
-		return invalid("$.at_snapshot", "must not contain NUL")
-	case !s.IsString && s.Int < 0:
-		return invalid("$.at_snapshot", "must not be negative")
-	}
-	return noSnapshot(p)
-}
-
-// Stat describes a file, a directory or the workbench. It reads no body.
+// Stat describes a file, a directory or the workbench, as it is or as a snapshot
+// keeps it. It reads no body.
 func (w *Workbench) Stat(ctx context.Context, req *op.WorkbenchStatRequest) (*op.WorkbenchStatResult, error) {
 	p, err := jail.ParseScope(req.ID, req.Section, req.Path)
 	if err != nil {
 		return nil, named(err)
 	}
-	if err := selector(req.AtSnapshot, p); err != nil {
+	if err := checkSelector(req.AtSnapshot); err != nil {
 		return nil, err
 	}
 	t, err := w.tenant(ctx)
@@ -46,16 +30,10 @@ func (w *Workbench) Stat(ctx context.Context, req *op.WorkbenchStatRequest) (*op
 		return nil, err
 	}
 	a := w.newStatAnswer(p)
-	err = w.store.View(ctx, t.root, func(v *kv.View) error {
-		in, ok, err := t.see(v, p.ID)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return noWorkbench(p)
-		}
+	a.AtSnapshot = req.AtSnapshot
+	err = w.look(ctx, t, p, req.AtSnapshot, func(v *kv.View, m moment) error {
 		if !p.Root() {
-			f, ok, err := t.file(v, in, p.Full)
+			f, ok, err := t.file(v, m.in, p.Full)
 			if err != nil {
 				return err
 			}
@@ -63,7 +41,7 @@ func (w *Workbench) Stat(ctx context.Context, req *op.WorkbenchStatRequest) (*op
 				a.describe(&f)
 				return nil
 			}
-			if ok, err = t.below(v, in, p.Full); err != nil {
+			if ok, err = t.below(v, m.in, p.Full); err != nil {
 				return err
 			} else if !ok && !p.SectionRoot() {
 				return notFound(p)

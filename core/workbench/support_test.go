@@ -13,6 +13,7 @@ import (
 	"github.com/sawhorse-dev/sawhorse/core/blob"
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/kv/kvtest"
+	"github.com/sawhorse-dev/sawhorse/core/timer"
 	"github.com/sawhorse-dev/sawhorse/core/workbench"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
@@ -24,6 +25,7 @@ type bench struct {
 	*workbench.Workbench
 	env    *kvtest.Env
 	bodies *blob.Store
+	timers *timer.Timers
 	t      testing.TB
 }
 
@@ -45,7 +47,8 @@ func (b *bench) open(changes ...func(*workbench.Options)) {
 		b.t.Fatal(err)
 	}
 	workbench.Govern(b.bodies)
-	o := workbench.Options{Store: b.env.Store, Bodies: b.bodies, Root: jail.DefaultRoot, CursorKey: []byte("sixteen bytes or more"), Principal: loopback}
+	b.timers = timer.Open(b.env.Store, timer.Options{})
+	o := workbench.Options{Store: b.env.Store, Bodies: b.bodies, Timers: b.timers, Root: jail.DefaultRoot, CursorKey: []byte("sixteen bytes or more"), Principal: loopback}
 	for _, change := range changes {
 		change(&o)
 	}

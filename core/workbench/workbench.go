@@ -18,6 +18,7 @@ import (
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/record"
+	"github.com/sawhorse-dev/sawhorse/core/timer"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
@@ -29,11 +30,13 @@ const Area = "workbench"
 // rootName names a tenant's only root. Part of the store's format.
 const rootName = "default"
 
-// Options say what a Workbench stands on. Store, Bodies, Root and CursorKey are
-// required.
+// Options say what a Workbench stands on. Store, Bodies, Timers, Root and
+// CursorKey are required.
 type Options struct {
 	Store  *kv.Store
 	Bodies *blob.Store
+	// Timers have not been started: New adds the handlers of this package.
+	Timers *timer.Timers
 	// Root is the presentation root; it shapes answers and identifies nothing.
 	Root jail.Root
 	// CursorKey authenticates list cursors; it stays the same over restarts.
@@ -42,6 +45,9 @@ type Options struct {
 	MaxArtifactBytes int64
 	// MaxBodyBytes bounds a body that StoreFile takes; 0 means 1 GiB.
 	MaxBodyBytes int64
+	// SnapshotGrace is how long after the end of its lease a snapshot can still be
+	// renewed; 0 means 30 s, a negative one means no time at all.
+	SnapshotGrace time.Duration
 	// Principal is who a call acts for when its context names nobody; nil refuses
 	// such a call.
 	Principal *actor.Principal
@@ -52,6 +58,7 @@ type Workbench struct {
 	o       Options
 	store   *kv.Store
 	bodies  *blob.Store
+	timers  *timer.Timers
 	root    jail.Root
 	tenants sync.Map // [16]byte -> *tenant
 	loads   *semaphore.Weighted
@@ -72,14 +79,20 @@ const loadBudgetBytes = 64 << 20
 // once, before the store's first update.
 func Govern(b *blob.Store) { b.Govern(keys.SpacePathRecord, bodiesOf) }
 
-// New returns the Workbench of a store and registers its checks there.
+// New returns the Workbench of a store, registers its checks there and its
+// handlers with the timers.
 func New(o Options) (*Workbench, error) {
 	if len(o.CursorKey) < 16 {
 		return nil, errors.New("workbench: the cursor key is too short")
 	}
+	if o.Timers == nil {
+		return nil, errors.New("workbench: no timers")
+	}
 	o.MaxArtifactBytes = cmp.Or(o.MaxArtifactBytes, op.LimitMaxArtifactBytes)
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, op.LimitDefaultMaxBodyBytes)
-	w := &Workbench{o: o, store: o.Store, bodies: o.Bodies, root: o.Root, loads: semaphore.NewWeighted(loadBudgetBytes)}
+	o.SnapshotGrace = max(0, cmp.Or(o.SnapshotGrace, time.Duration(op.LimitSnapshotGraceSeconds)*time.Second))
+	w := &Workbench{o: o, store: o.Store, bodies: o.Bodies, timers: o.Timers, root: o.Root, loads: semaphore.NewWeighted(loadBudgetBytes)}
+	w.timers.Handle(timerSnapshot, w.snapshotDue)
 	w.care.begin()
 	o.Store.RegisterCheck("workbench", w.check)
 	return w, nil
@@ -212,8 +225,8 @@ func writeHead(tx *kv.Tx, root uint32, in keys.Incarnation) {
 }
 
 // head reads the content revision of a workbench that exists.
-func (t *tenant) head(v *kv.View, in keys.Incarnation) (record.WorkbenchHead, error) {
-	value, ok, err := v.Get(keys.AppendWorkbenchHead(nil, t.root.ID(), in))
+func (t *tenant) head(r kv.Reader, in keys.Incarnation) (record.WorkbenchHead, error) {
+	value, ok, err := r.Get(keys.AppendWorkbenchHead(nil, t.root.ID(), in))
 	if err != nil {
 		return record.WorkbenchHead{}, err
 	}

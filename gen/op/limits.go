@@ -94,6 +94,11 @@ const (
 	LimitMaxAnnotationBytes int64 = 4096
 	// LimitMaxAnnotationDepth, in levels: nesting of snapshot metadata (workbench-interop 8.1).
 	LimitMaxAnnotationDepth int64 = 8
+	// LimitMaxAnnotationMembers, in members: members of snapshot metadata at its top (frozen input schema).
+	LimitMaxAnnotationMembers int64 = 64
+	// LimitSnapshotGraceSeconds, in seconds: how long after its deadline a snapshot can be renewed, unless
+	// configured otherwise (workbench-interop 8.3).
+	LimitSnapshotGraceSeconds int64 = 30
 	// LimitMaxRequestIDChars, in characters: length of a WebSocket request id (sdk-lifecycle-interop 2.3).
 	LimitMaxRequestIDChars int64 = 128
 	// LimitMaxWebsocketFrameBytes, in bytes: inbound WebSocket frame (ours).

@@ -46,6 +46,8 @@ const (
 	ReasonWBBadPath Reason = "WB_BAD_PATH"
 	// Stored data does not match its checksum; nothing was changed. Have the operator run check.
 	ReasonWBCorrupt Reason = "WB_CORRUPT"
+	// A restore still reads this snapshot; retire it when the restore has ended.
+	ReasonWBForkRetentionActive Reason = "WB_FORK_RETENTION_ACTIVE"
 	// The file changed since it was read; read it again and decide anew.
 	ReasonWBGenerationConflict Reason = "WB_GENERATION_CONFLICT"
 	// The arguments pass the schema but do not make sense together.
@@ -56,6 +58,8 @@ const (
 	ReasonWBInvalidUTF8 Reason = "WB_INVALID_UTF8"
 	// A directory is at this path, not a file.
 	ReasonWBNotArtifact Reason = "WB_NOT_ARTIFACT"
+	// The workbench has no commit yet; workbench_commit makes one.
+	ReasonWBNotCommitted Reason = "WB_NOT_COMMITTED"
 	// A file is at this path, not a directory; use workbench_read or workbench_stat.
 	ReasonWBNotDirectory Reason = "WB_NOT_DIRECTORY"
 	// Nothing is stored at this path; workbench_list shows what is.
@@ -68,7 +72,11 @@ const (
 	ReasonWBReadFenceChanged Reason = "WB_READ_FENCE_CHANGED"
 	// metadata/run_manifest.json and metadata/restore_manifest.json are written by commit and restore alone.
 	ReasonWBReservedPath Reason = "WB_RESERVED_PATH"
-	// The snapshot's lease has run out; take a new one.
+	// The snapshot was retired or collected, and what it kept may be gone; workbench_snapshot_list shows which are
+	// alive.
+	ReasonWBSnapshotEnded Reason = "WB_SNAPSHOT_ENDED"
+	// The snapshot's lease has run out; workbench_snapshot_renew revives it for a short while after, else take a new
+	// one.
 	ReasonWBSnapshotExpired Reason = "WB_SNAPSHOT_EXPIRED"
 	// No snapshot of this workbench has this id or name; workbench_snapshot_list shows those there are.
 	ReasonWBSnapshotNotFound Reason = "WB_SNAPSHOT_NOT_FOUND"
@@ -162,6 +170,9 @@ var faces = map[Reason]Face{
 	ReasonWBCorrupt: {HTTPStatus: 500, Connect: "data_loss", Retryable: false, Text: "Stored data does not match its checksum; nothing was changed. Have the operator run check.",
 		Code: [areaCount]string{"InvalidState", "", "", ""},
 	},
+	ReasonWBForkRetentionActive: {HTTPStatus: 409, Connect: "failed_precondition", Retryable: false, Text: "A restore still reads this snapshot; retire it when the restore has ended.",
+		Code: [areaCount]string{"ForkRetentionActive", "", "", ""},
+	},
 	ReasonWBGenerationConflict: {HTTPStatus: 409, Connect: "aborted", Retryable: false, Text: "The file changed since it was read; read it again and decide anew.",
 		Code: [areaCount]string{"Conflict", "", "", ""},
 		Details: []DetailMember{
@@ -185,6 +196,12 @@ var faces = map[Reason]Face{
 		Code: [areaCount]string{"NotArtifact", "", "", ""},
 		Details: []DetailMember{
 			{Name: "path", Kind: "string"},
+		},
+	},
+	ReasonWBNotCommitted: {HTTPStatus: 409, Connect: "failed_precondition", Retryable: false, Text: "The workbench has no commit yet; workbench_commit makes one.",
+		Code: [areaCount]string{"InvalidState", "", "", ""},
+		Details: []DetailMember{
+			{Name: "workbench_id", Kind: "string"},
 		},
 	},
 	ReasonWBNotDirectory: {HTTPStatus: 409, Connect: "failed_precondition", Retryable: false, Text: "A file is at this path, not a directory; use workbench_read or workbench_stat.",
@@ -221,7 +238,10 @@ var faces = map[Reason]Face{
 	ReasonWBReservedPath: {HTTPStatus: 400, Connect: "invalid_argument", Retryable: false, Text: "metadata/run_manifest.json and metadata/restore_manifest.json are written by commit and restore alone.",
 		Code: [areaCount]string{"InvalidArguments", "", "", ""},
 	},
-	ReasonWBSnapshotExpired: {HTTPStatus: 410, Connect: "failed_precondition", Retryable: false, Text: "The snapshot's lease has run out; take a new one.",
+	ReasonWBSnapshotEnded: {HTTPStatus: 409, Connect: "failed_precondition", Retryable: false, Text: "The snapshot was retired or collected, and what it kept may be gone; workbench_snapshot_list shows which are alive.",
+		Code: [areaCount]string{"InvalidState", "", "", ""},
+	},
+	ReasonWBSnapshotExpired: {HTTPStatus: 410, Connect: "failed_precondition", Retryable: false, Text: "The snapshot's lease has run out; workbench_snapshot_renew revives it for a short while after, else take a new one.",
 		Code: [areaCount]string{"SnapshotExpired", "", "", ""},
 	},
 	ReasonWBSnapshotNotFound: {HTTPStatus: 404, Connect: "not_found", Retryable: false, Text: "No snapshot of this workbench has this id or name; workbench_snapshot_list shows those there are.",
@@ -274,17 +294,20 @@ var Reasons = []Reason{
 	ReasonWBBadID,
 	ReasonWBBadPath,
 	ReasonWBCorrupt,
+	ReasonWBForkRetentionActive,
 	ReasonWBGenerationConflict,
 	ReasonWBInvalidArguments,
 	ReasonWBInvalidState,
 	ReasonWBInvalidUTF8,
 	ReasonWBNotArtifact,
+	ReasonWBNotCommitted,
 	ReasonWBNotDirectory,
 	ReasonWBNotFound,
 	ReasonWBNoMatch,
 	ReasonWBPayloadTooLarge,
 	ReasonWBReadFenceChanged,
 	ReasonWBReservedPath,
+	ReasonWBSnapshotEnded,
 	ReasonWBSnapshotExpired,
 	ReasonWBSnapshotNotFound,
 	ReasonWBStructuredDecodeFailed,
