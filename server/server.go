@@ -128,7 +128,7 @@ func New(o Options) (*Server, error) {
 	s.draining, s.drain = context.WithCancel(context.Background())
 	budget := body.NewBudget(o.BodyBudgetBytes)
 	s.http = httpapi.New(httpapi.Options{Pipeline: pipeline, Budget: budget, Now: o.Clock.Now, MaxCallBytes: o.MaxCallBytes, MaxFileBytes: o.MaxBodyBytes})
-	s.connect = connectapi.New(connectapi.Options{Pipeline: pipeline, MaxMessageBytes: o.MaxCallBytes, Logger: o.Logger})
+	s.connect = connectapi.New(connectapi.Options{Pipeline: pipeline, Budget: budget, MaxMessageBytes: o.MaxCallBytes, Logger: o.Logger})
 	profile := mcpapi.Workbench(pipeline, o.Version)
 	profile.DisableFastPath = o.DisableMCPShortPath
 	if s.mcp, err = mcpapi.New(profile, mcpapi.Options{Budget: budget, MaxMessageBytes: o.MaxCallBytes, Logger: o.Logger, Draining: s.draining}); err != nil {

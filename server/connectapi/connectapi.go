@@ -5,11 +5,16 @@
 //  1. Every refusal of an operation carries one sawhorse.common.v1.ErrorDetail, with the reason and the area's code.
 //  2. A procedure that does not exist is answered in the protocol of the request, with the code unimplemented.
 //  3. Whatever a handler throws becomes the code internal, and says nothing else.
+//  4. What is wrong with a call around its message (time, compression, frames, size) is told as in 1, and no message is
+//     inflated beyond the limit.
+//  5. Messages of calls are held in the server's budget of memory until their call has ended.
 package connectapi
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -23,6 +28,7 @@ import (
 	bindconnect "github.com/sawhorse-dev/sawhorse/gen/bind/connect"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 	commonv1 "github.com/sawhorse-dev/sawhorse/gen/pb/sawhorse/common/v1"
+	"github.com/sawhorse-dev/sawhorse/server/body"
 	"github.com/sawhorse-dev/sawhorse/server/call"
 )
 
@@ -33,7 +39,9 @@ const compressFrom = 1 << 10
 // Options configure a Handler.
 type Options struct {
 	Pipeline *call.Pipeline
-	// MaxMessageBytes bounds a request message.
+	// Budget bounds the memory of request messages together; nil means one of its own.
+	Budget *body.Budget
+	// MaxMessageBytes bounds a request message; 0 means op.LimitMaxCallBodyBytes.
 	MaxMessageBytes int64
 	// Logger gets what handlers throw. nil means none.
 	Logger *slog.Logger
@@ -44,7 +52,7 @@ type Handler struct {
 	services []service
 	health   *grpchealth.StaticChecker
 	writer   *connect.ErrorWriter
-	limit    int64
+	intake   *Intake
 }
 
 type service struct {
@@ -52,16 +60,49 @@ type service struct {
 	handler http.Handler
 }
 
-// HandlerOptions are the options of all our handlers: codecs, limits (0 means none), compression, recovery.
-func HandlerOptions(maxMessageBytes int) []connect.HandlerOption {
-	return handlerOptions(maxMessageBytes, slog.New(slog.DiscardHandler))
+// HandlerOptions are the options of all our handlers: codecs, limits (0 means a server's default), compression, recovery,
+// and our words for what the library reports of a call's context.
+func HandlerOptions(maxMessageBytes int, words Words) []connect.HandlerOption {
+	return handlerOptions(maxMessageBytes, words, slog.New(slog.DiscardHandler))
 }
 
-func handlerOptions(maxMessageBytes int, log *slog.Logger) []connect.HandlerOption {
+// Words are how an error of the runtime is told.
+type Words func(area op.Area, err error) *connect.Error
+
+// Detailed tells it as the product does, with its ErrorDetail.
+func Detailed(area op.Area, err error) *connect.Error {
+	cerr := asConnect(call.PublicIn(area, err))
+	var own *refusal
+	if errors.As(err, &own) {
+		cerr = withCode(own.code, cerr.Message(), cerr.Details())
+	}
+	return cerr
+}
+
+// Plain tells it without, for services that are not the product's.
+func Plain(area op.Area, err error) *connect.Error {
+	cerr := Detailed(area, err)
+	return withCode(cerr.Code(), cerr.Message(), nil)
+}
+
+func withCode(code connect.Code, message string, details []*connect.ErrorDetail) *connect.Error {
+	err := connect.NewError(code, errors.New(message))
+	for _, d := range details {
+		err.AddDetail(d)
+	}
+	return err
+}
+
+func handlerOptions(maxMessageBytes int, words Words, log *slog.Logger) []connect.HandlerOption {
+	if maxMessageBytes == 0 {
+		maxMessageBytes = int(op.LimitMaxCallBodyBytes)
+	}
 	return []connect.HandlerOption{
 		bindconnect.Options(),
+		connect.WithCompression("gzip", newCapped(int64(maxMessageBytes), words), func() connect.Compressor { return gzip.NewWriter(io.Discard) }),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithCompressMinBytes(compressFrom),
+		connect.WithInterceptors(connect.UnaryInterceptorFunc(ended(words))),
 		connect.WithRecover(func(ctx context.Context, spec connect.Spec, _ http.Header, thrown any) error {
 			log.LogAttrs(ctx, slog.LevelError, "panic in a handler", slog.String("procedure", spec.Procedure),
 				slog.Any("panic", thrown), slog.String("stack", string(debug.Stack())))
@@ -70,15 +111,36 @@ func handlerOptions(maxMessageBytes int, log *slog.Logger) []connect.HandlerOpti
 	}
 }
 
+// ended is for calls whose time is over before they begin: the library reports the context's error as it is.
+func ended(words Words) func(connect.UnaryFunc) connect.UnaryFunc {
+	return func(next connect.UnaryFunc) connect.UnaryFunc {
+		return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+			res, err := next(ctx, r)
+			var coded *connect.Error
+			if err != nil && ctx.Err() != nil && !errors.As(err, &coded) {
+				err = words(areaOf(r.Spec().Procedure), ctx.Err())
+			}
+			return res, err
+		}
+	}
+}
+
+// maxProbeBytes bounds a message of the health and reflection services, which are small and in no budget.
+const maxProbeBytes = 64 << 10
+
 // New makes a handler.
 func New(o Options) *Handler {
+	if o.Budget == nil {
+		o.Budget = body.NewBudget(0)
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	options := handlerOptions(int(o.MaxMessageBytes), o.Logger)
-	h := &Handler{writer: connect.NewErrorWriter(options...), limit: o.MaxMessageBytes}
+	options := handlerOptions(int(o.MaxMessageBytes), Detailed, o.Logger)
+	h := &Handler{writer: connect.NewErrorWriter(options...), intake: NewIntake(o.Budget, o.MaxMessageBytes, Detailed)}
 	c := caller{o.Pipeline}
 	bindconnect.Mount(h.mount, c, c.fail, options...)
+	options = handlerOptions(maxProbeBytes, Detailed, o.Logger)
 	names := bindconnect.Services()
 	h.health = grpchealth.NewStaticChecker(names...)
 	h.mount(grpchealth.NewHandler(h.health, options...))
@@ -107,33 +169,33 @@ func (h *Handler) serviceOf(path string) http.Handler {
 // ServeHTTP answers a request for one of the services.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler := h.serviceOf(r.URL.Path)
+	_, ours := procedures[r.URL.Path]
 	switch {
-	case handler == nil || strings.HasPrefix(r.URL.Path, "/sawhorse.") && !procedures[r.URL.Path]:
+	case handler == nil || strings.HasPrefix(r.URL.Path, "/sawhorse.") && !ours:
 		h.Fail(w, r, op.AreaWorkbench, fault.New(op.ReasonNotFoundRoute, "No procedure of this name is served."))
-	case h.limit > 0 && r.ContentLength > h.limit+frameSlack(r):
-		h.Fail(w, r, op.AreaWorkbench, fault.New(op.ReasonBodyTooLarge, "").With("maximum_bytes", h.limit))
+	case ours:
+		h.intake.Serve(w, r, handler)
 	default:
 		handler.ServeHTTP(w, r)
 	}
 }
 
-// frameSlack is what the protocol puts around a message; the message itself is measured by the handler.
-func frameSlack(r *http.Request) int64 {
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		return 5
-	}
-	return 0
-}
-
-var procedures = func() map[string]bool {
-	m := map[string]bool{}
+var procedures = func() map[string]op.Area {
+	m := map[string]op.Area{}
 	for _, d := range op.Descriptors {
 		if d.ConnectProcedure != "" {
-			m[d.ConnectProcedure] = true
+			m[d.ConnectProcedure] = d.Area
 		}
 	}
 	return m
 }()
+
+func areaOf(procedure string) op.Area {
+	if area, ok := procedures[procedure]; ok {
+		return area
+	}
+	return op.AreaWorkbench
+}
 
 // Fail answers with err in the protocol of the request, as far as it has one that can carry an error.
 func (h *Handler) Fail(w http.ResponseWriter, r *http.Request, area op.Area, err error) {

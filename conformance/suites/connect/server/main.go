@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Command server is the server under test of the public Connect suite: the suite's own service, mounted with the options, the codec and the
-// interceptors of the product's Connect runtime. connect.sh builds it once the suite's messages are generated; no other build looks at it.
+// Command server is the server under test of the public Connect suite: the suite's own service, mounted with the options, the codec, the
+// interceptors and the intake of the product's Connect runtime. connect.sh builds it once the suite's messages are generated; no other build looks at it.
 //
 // The suite starts it, writes one length-prefixed description of the wanted server to its standard input, reads where it listens from its
 // standard output, and ends it with SIGTERM.
@@ -25,6 +25,7 @@ import (
 
 	suite "github.com/sawhorse-dev/sawhorse/conformance/suites/connect/testdata/gen/connectrpc/conformance/v1"
 	"github.com/sawhorse-dev/sawhorse/conformance/suites/connect/testdata/gen/connectrpc/conformance/v1/conformancev1connect"
+	"github.com/sawhorse-dev/sawhorse/server/body"
 	"github.com/sawhorse-dev/sawhorse/server/connectapi"
 )
 
@@ -42,9 +43,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := readMessage(in, &want); err != nil {
 		return err
 	}
-	mux := http.NewServeMux()
-	mux.Handle(conformancev1connect.NewConformanceServiceHandler(service{}, connectapi.HandlerOptions(int(want.GetMessageReceiveLimit()))...))
-	srv := &http.Server{Handler: mux, Protocols: new(http.Protocols)}
+	srv := &http.Server{Handler: mount(int(want.GetMessageReceiveLimit())), Protocols: new(http.Protocols)}
 	switch want.GetHttpVersion() {
 	case suite.HTTPVersion_HTTP_VERSION_1:
 		srv.Protocols.SetHTTP1(true)
@@ -78,6 +77,27 @@ func run(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	return nil
+}
+
+// mount puts the product's intake in front of the unary procedures, as the product does. The suite takes no error for right
+// that carries a detail which it did not ask for.
+func mount(limit int) http.Handler {
+	path, handler := conformancev1connect.NewConformanceServiceHandler(service{}, connectapi.HandlerOptions(limit, connectapi.Plain)...)
+	intake := connectapi.NewIntake(body.NewBudget(0), int64(limit), connectapi.Plain)
+	unary := map[string]bool{
+		conformancev1connect.ConformanceServiceUnaryProcedure:           true,
+		conformancev1connect.ConformanceServiceIdempotentUnaryProcedure: true,
+		conformancev1connect.ConformanceServiceUnimplementedProcedure:   true,
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		if unary[r.URL.Path] {
+			intake.Serve(w, r, handler)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+	return mux
 }
 
 func tlsConfig(want *suite.ServerCompatRequest) (*tls.Config, error) {
