@@ -134,7 +134,7 @@ func New(o Options) (*Server, error) {
 	if s.mcp, err = mcpapi.New(profile, mcpapi.Options{Budget: budget, MaxMessageBytes: o.MaxCallBytes, Logger: o.Logger, Draining: s.draining}); err != nil {
 		return nil, err
 	}
-	s.ws = wsapi.New(wsapi.Options{Pipeline: pipeline, Clock: o.Clock, Logger: o.Logger})
+	s.ws = wsapi.New(wsapi.Options{Pipeline: pipeline, Budget: budget, Clock: o.Clock, Logger: o.Logger})
 	if o.TracerProvider != nil {
 		s.traces = propagation.TraceContext{}
 	}

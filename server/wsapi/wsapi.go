@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -17,6 +19,7 @@ import (
 	bindws "github.com/sawhorse-dev/sawhorse/gen/bind/ws"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 	"github.com/sawhorse-dev/sawhorse/gen/ws"
+	"github.com/sawhorse-dev/sawhorse/server/body"
 	"github.com/sawhorse-dev/sawhorse/server/call"
 )
 
@@ -25,6 +28,8 @@ const (
 	pingEvery = 25 * time.Second
 	// deadAfter is how long a peer may leave a protocol ping unanswered.
 	deadAfter = 45 * time.Second
+	// lookEvery is how often a frame that is being read is looked at.
+	lookEvery = 10 * time.Second
 	// writeWithin is how long one frame may take to be taken by the peer.
 	writeWithin = 30 * time.Second
 	// rateLimit frames may come within rateWindow.
@@ -45,6 +50,8 @@ type Options struct {
 	Pipeline *call.Pipeline
 	// Clock drives pings and the rate limit.
 	Clock clock.Clock
+	// Budget bounds the memory of inbound frames together; nil means one of its own.
+	Budget *body.Budget
 	// MaxFrameBytes bounds an inbound frame; 0 means op.LimitMaxWebsocketFrameBytes.
 	MaxFrameBytes int64
 	// MaxConnections bounds the connections; 0 means DefaultMaxConnections.
@@ -64,6 +71,9 @@ type Handler struct {
 
 // New makes a handler.
 func New(o Options) *Handler {
+	if o.Budget == nil {
+		o.Budget = body.NewBudget(0)
+	}
 	if o.MaxFrameBytes == 0 {
 		o.MaxFrameBytes = op.LimitMaxWebsocketFrameBytes
 	}
@@ -145,6 +155,9 @@ var (
 	errFlood    = &closeError{websocket.StatusPolicyViolation, "too many frames per second"}
 	errStalled  = &closeError{websocket.StatusPolicyViolation, "frames are not taken"}
 	errAbsurd   = &closeError{websocket.StatusMessageTooBig, "a frame is far over the limit"}
+	errSlow     = &closeError{websocket.StatusPolicyViolation, "a frame comes too slowly"}
+	errMemory   = &closeError{websocket.StatusTryAgainLater, "there is no memory for a frame of this size"}
+	errUnmasked = &closeError{websocket.StatusProtocolError, "a frame is not masked"}
 	errLost     = &closeError{websocket.StatusGoingAway, "pings are not answered"}
 )
 
@@ -171,6 +184,9 @@ type conn struct {
 	closed  bool // out is closed
 	binary  bool // what the server writes
 
+	begun    atomic.Int64 // when the frame that is being read began, in nanoseconds; 0 between frames
+	received atomic.Int64 // bytes of it
+
 	windowStart time.Time // of the reader
 	windowCount int
 }
@@ -178,6 +194,7 @@ type conn struct {
 func (c *conn) serve() {
 	var helpers sync.WaitGroup
 	helpers.Go(c.beat)
+	helpers.Go(c.watch)
 	helpers.Go(c.end)
 	c.read()
 	helpers.Wait()
@@ -213,41 +230,52 @@ func (c *conn) end() {
 func (c *conn) read() {
 	c.socket.SetReadLimit(-1) // measured here, so that a large frame is refused and not the connection
 	for {
-		kind, data, err := c.next()
+		kind, buf, err := c.next()
 		if err != nil {
 			c.cancel(err)
 			return
 		}
 		if !c.rateAllows() {
+			if buf != nil {
+				buf.Release()
+			}
 			c.cancel(errFlood)
 			return
 		}
-		if data == nil {
+		if buf == nil {
 			c.frameError("invalid_frame", "The frame is larger than "+strconv.FormatInt(c.h.o.MaxFrameBytes, 10)+" bytes.")
 			continue
 		}
-		c.handle(kind, data)
+		if !c.handle(kind, buf) {
+			buf.Release()
+		}
 	}
 }
 
-// next reads one frame. data is nil when the frame was over the limit and has been passed over.
-func (c *conn) next() (websocket.MessageType, []byte, error) {
+// next reads one frame into memory of the budget. It is nil when the frame was over the limit and has been passed over.
+func (c *conn) next() (websocket.MessageType, *body.Buffer, error) {
 	kind, r, err := c.socket.Reader(context.Background())
 	if err != nil {
-		return 0, nil, err
-	}
-	limit := c.h.o.MaxFrameBytes
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return 0, nil, err
-	}
-	if int64(len(data)) <= limit {
-		if data == nil {
-			data = []byte{}
+		if strings.Contains(err.Error(), "unmasked frame") {
+			err = errUnmasked // the library closes for every other breach of the protocol, but not for this one
 		}
-		return kind, data, nil
+		return 0, nil, err
 	}
-	n, err := io.Copy(io.Discard, io.LimitReader(r, absurd*limit))
+	c.received.Store(0)
+	c.begun.Store(c.h.o.Clock.Now().UnixNano())
+	defer c.begun.Store(0)
+	in := &counted{r, &c.received}
+	limit := c.h.o.MaxFrameBytes
+	buf, err := c.h.o.Budget.Fill(io.LimitReader(in, limit+1), limit)
+	switch {
+	case err == nil:
+		return kind, &buf, nil
+	case fault.Is(err, op.ReasonUnavailable):
+		return 0, nil, errMemory
+	case !fault.Is(err, op.ReasonBodyTooLarge):
+		return 0, nil, err
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(in, absurd*limit))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -255,6 +283,38 @@ func (c *conn) next() (websocket.MessageType, []byte, error) {
 		return 0, nil, errAbsurd
 	}
 	return kind, nil, nil
+}
+
+// counted counts what is read.
+type counted struct {
+	in io.Reader
+	n  *atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// watch gives up a peer that has begun a frame and trickles: it holds memory, or keeps the reader from passing over it.
+// Between two frames a peer may be silent as long as it likes.
+func (c *conn) watch() {
+	timer := c.h.o.Clock.NewTimer(lookEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case now := <-timer.C():
+			received := c.received.Load() // before begun: those of an earlier frame may only make it look faster
+			if begun := c.begun.Load(); begun != 0 && body.TooSlow(time.Duration(now.UnixNano()-begun), received) {
+				c.cancel(errSlow)
+				return
+			}
+			timer.Reset(lookEvery)
+		}
+	}
 }
 
 func (c *conn) rateAllows() bool {
@@ -266,20 +326,20 @@ func (c *conn) rateAllows() bool {
 	return c.windowCount <= rateLimit
 }
 
-// handle answers one frame.
-func (c *conn) handle(kind websocket.MessageType, data []byte) {
-	text := data
+// handle answers one frame. It reports whether a call has taken the frame's memory over.
+func (c *conn) handle(kind websocket.MessageType, buf *body.Buffer) (taken bool) {
+	text := buf.Bytes()
 	if kind == websocket.MessageBinary {
 		var err error
-		if text, err = appendJSON(nil, data); err != nil {
+		if text, err = appendJSON(nil, text); err != nil {
 			c.frameError("invalid_frame", "The frame is not one MessagePack map: "+err.Error()+".")
-			return
+			return false
 		}
 	}
 	env, inv := ws.ReadEnvelope(text)
 	if inv != nil {
 		c.frameError("invalid_frame", inv.Text)
-		return
+		return false
 	}
 	f, inv := bindws.Decode(text)
 	if inv != nil {
@@ -288,15 +348,15 @@ func (c *conn) handle(kind websocket.MessageType, data []byte) {
 			word = "mode must be binary or text"
 		}
 		c.frameError(word, inv.Text)
-		return
+		return false
 	}
 	switch f := f.(type) {
 	case *bindws.Call:
-		c.call(f)
+		return c.call(f, buf)
 	case *bindws.Unknown:
 		if env.RequestID != "" && len(env.RequestID) <= int(op.LimitMaxRequestIDChars)*4 {
 			c.rpcError(env.RequestID, string(env.Command), fault.New(op.ReasonInvalidArguments, "There is no command of this name."))
-			return
+			return false
 		}
 		c.frameError("Unknown command", "")
 	case *ws.SetModeCommand:
@@ -308,35 +368,38 @@ func (c *conn) handle(kind websocket.MessageType, data []byte) {
 	case *ws.Pong:
 		// Taken note of by having been read at all.
 	}
+	return false
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// call carries out a command beside the reader, within the bound of calls in flight.
-func (c *conn) call(f *bindws.Call) {
+// call carries out a command beside the reader, within the bound of calls in flight. It reports whether it has begun; it
+// gives the frame's memory back at its end.
+func (c *conn) call(f *bindws.Call, buf *body.Buffer) (taken bool) {
 	if f.RequestID == "" {
 		c.frameError("request_id is required for RPC commands", "")
-		return
+		return false
 	}
 	caller := c.h.o.Pipeline.Via(call.WebSocket, "")
 	if f.Refused != nil {
 		c.rpcError(f.RequestID, f.Op.WSCommand, caller.Refuse(c.ctx, f.Op, call.Invalid(f.Refused)))
-		return
+		return false
 	}
 	select {
 	case c.calls <- struct{}{}:
 	case <-c.ctx.Done():
-		return
+		return false
 	}
 	c.mu.Lock()
 	if c.closing {
 		c.mu.Unlock()
-		return
+		return false
 	}
 	c.flight.Add(1)
 	c.mu.Unlock()
 	go func() {
 		defer c.flight.Done()
+		defer buf.Release()
 		defer func() { <-c.calls }()
 		// A call that has begun ends, and its answer is sent, also when the server drains (invariant 5).
 		res, err := caller.Call(context.WithoutCancel(c.ctx), f.Op, f.Request)
@@ -346,6 +409,7 @@ func (c *conn) call(f *bindws.Call) {
 		}
 		c.sendJSON(bindws.AppendResult(nil, f.Op, f.RequestID, res))
 	}()
+	return true
 }
 
 func (c *conn) rpcError(requestID, command string, err error) {
