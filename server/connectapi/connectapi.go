@@ -116,9 +116,11 @@ func ended(words Words) func(connect.UnaryFunc) connect.UnaryFunc {
 	return func(next connect.UnaryFunc) connect.UnaryFunc {
 		return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 			res, err := next(ctx, r)
-			var coded *connect.Error
-			if err != nil && ctx.Err() != nil && !errors.As(err, &coded) {
-				err = words(areaOf(r.Spec().Procedure), ctx.Err())
+			if err != nil && ctx.Err() != nil {
+				var coded *connect.Error
+				if !errors.As(err, &coded) {
+					err = words(areaOf(r.Spec().Procedure), ctx.Err())
+				}
 			}
 			return res, err
 		}

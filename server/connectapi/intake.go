@@ -110,18 +110,22 @@ func (in *Intake) Serve(w http.ResponseWriter, r *http.Request, next http.Handle
 		return
 	}
 	ctx, cancel, err := p.deadline(r)
-	if err == nil {
-		defer cancel()
-		var m message
-		if m, err = in.read(ctx, w, r, p); err == nil {
-			defer m.buf.Release()
-			r = r.WithContext(ctx)
-			r.Body, r.ContentLength = &m, int64(m.left())
-			next.ServeHTTP(w, r)
-			return
-		}
+	if err != nil {
+		in.refuse(w, r, p, err)
+		return
 	}
-	in.refuse(w, r, p, err)
+	if cancel != nil {
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	m := messages.Get().(*message)
+	defer m.release()
+	if err := in.read(m, w, r, p); err != nil {
+		in.refuse(w, r, p, err)
+		return
+	}
+	r.Body, r.ContentLength = m, int64(m.left())
+	next.ServeHTTP(w, r)
 }
 
 // refuse answers in the protocol of the request.
@@ -130,11 +134,12 @@ func (in *Intake) refuse(w http.ResponseWriter, r *http.Request, p *wire, err er
 	_ = in.writer.Write(w, r, in.words(areaOf(r.URL.Path), err)) // the only error is a client that left
 }
 
-// deadline gives the call's context, which counts from the arrival of its headers.
+// deadline gives the call's context, which counts from the arrival of its headers; without a timeout it is the
+// request's, and there is nothing to cancel.
 func (p *wire) deadline(r *http.Request) (context.Context, context.CancelFunc, error) {
 	text := first(r.Header, p.timeout)
 	if text == "" {
-		return r.Context(), func() {}, nil
+		return nil, nil, nil
 	}
 	d, ok := p.parse(text)
 	if !ok {
@@ -180,58 +185,54 @@ func digits(s string, most int) (n int64, ok bool) {
 }
 
 // read takes the request in.
-func (in *Intake) read(ctx context.Context, w http.ResponseWriter, r *http.Request, p *wire) (message, error) {
+func (in *Intake) read(m *message, w http.ResponseWriter, r *http.Request, p *wire) (err error) {
 	compressed := false
 	switch first(r.Header, p.compression) {
 	case "", "identity":
 	case "gzip":
 		compressed = true
 	default:
-		return message{}, &refusal{connect.CodeUnimplemented, invalid("The request is compressed in a way that is not known; gzip and identity are.")}
+		return &refusal{connect.CodeUnimplemented, invalid("The request is compressed in a way that is not known; gzip and identity are.")}
 	}
 	if v := first(r.Header, "Connect-Protocol-Version"); p == connectWire && v != "" && v != "1" {
-		return message{}, invalid("The header Connect-Protocol-Version must be 1.")
+		return invalid("The header Connect-Protocol-Version must be 1.")
 	}
-	if err := ctx.Err(); err != nil {
-		return message{}, err
+	if err := r.Context().Err(); err != nil {
+		return err
 	}
 	most := in.limit
 	if p.framed {
 		most += frameHead
 	}
-	buf, err := in.budget.Read(w, r, most)
-	if err != nil {
-		return message{}, err
+	if m.buf, err = in.budget.Read(w, r, most); err != nil {
+		return err
 	}
+	m.data = m.buf.Bytes()
 	if compressed {
 		delete(r.Header, p.compression) // what is handed on is not
 	}
-	m := message{buf: buf, data: buf.Bytes()}
 	if p.framed {
-		if compressed, err = in.unframe(&m, p, compressed); err != nil {
-			buf.Release()
-			return message{}, err
+		if compressed, err = in.unframe(m, p, compressed); err != nil {
+			return err
 		}
 	}
 	if compressed && len(m.data) > 0 {
 		inflated, err := in.inflate(m.data)
-		buf.Release()
+		m.buf.Release()
+		m.data = nil
 		if err != nil {
-			return message{}, err
+			return err
 		}
 		m.buf, m.data = inflated, inflated.Bytes()
 	}
 	if p.framed {
+		m.at = 0
 		binary.BigEndian.PutUint32(m.head[1:], uint32(len(m.data)))
 	} else {
 		m.at = frameHead
 	}
 	// The deadline may have come while the message did; the client is told in our words.
-	if err := ctx.Err(); err != nil {
-		m.buf.Release()
-		return message{}, err
-	}
-	return m, nil
+	return r.Context().Err()
 }
 
 // unframe checks that there is one message, in one frame, and reports whether it is compressed.
@@ -289,6 +290,14 @@ type message struct {
 	data []byte
 	at   int // in head and data
 	buf  body.Buffer
+}
+
+var messages = sync.Pool{New: func() any { return new(message) }}
+
+func (m *message) release() {
+	m.buf.Release()
+	m.data = nil
+	messages.Put(m)
 }
 
 func (m *message) left() int { return frameHead + len(m.data) - m.at }
