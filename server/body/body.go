@@ -144,7 +144,7 @@ func (b *Budget) fill(in io.Reader, n, limit int64, more func(have int64) error)
 	}
 	for {
 		have := int64(len(buf.data))
-		if have == int64(cap(buf.data)) && !buf.grow(n) {
+		if have == int64(cap(buf.data)) && !buf.grow(n, limit) {
 			buf.Release()
 			return Buffer{}, fault.New(op.ReasonUnavailable, "")
 		}
@@ -168,11 +168,11 @@ func (b *Budget) fill(in io.Reader, n, limit int64, more func(have int64) error)
 	}
 }
 
-// grow makes room for more: twice the size, so that copying stays linear, and reserved before it is allocated. It
-// reports false when the budget is spent.
-func (b *Buffer) grow(n int64) bool {
+// grow makes room for more: twice the size, so that copying stays linear, but no more than shows that the limit is
+// passed; and reserved before it is allocated. It reports false when the budget is spent.
+func (b *Buffer) grow(n, limit int64) bool {
 	have := int64(len(b.data))
-	more := max(growth, have)
+	more := min(max(growth, have), limit+1-have)
 	if n >= 0 {
 		more = min(more, n-have)
 	}

@@ -100,8 +100,16 @@ func TestUnmaskedFramesAreABreachOfTheProtocol(t *testing.T) {
 // idle as long as it likes.
 func TestTricklingFramesAreClosed(t *testing.T) {
 	const ping = "\x81\x8f\x00\x00\x00\x00" + `{"type":"ping"}`
-	for name, limit := range map[string]int64{"held": 32 << 20, "passed over": 1 << 20} {
-		f := serve(t, capable, func(o *wsapi.Options) { o.MaxFrameBytes = limit })
+	for name, x := range map[string]struct {
+		limit  int64
+		sent   int
+		within time.Duration
+	}{
+		"held":        {32 << 20, 2 << 20, 50 * time.Second},
+		"passed over": {1 << 20, 2 << 20, 50 * time.Second},
+		"far ahead":   {32 << 20, 30 << 20, 50 * time.Second}, // at the least rate alone it could stand still for longer
+	} {
+		f := serve(t, capable, func(o *wsapi.Options) { o.MaxFrameBytes = x.limit })
 		r := f.raw()
 		f.settle()
 		for range 12 { // two minutes without a frame
@@ -118,20 +126,34 @@ func TestTricklingFramesAreClosed(t *testing.T) {
 				break
 			}
 		}
-		r.begin(3 << 20)
-		r.send(strings.Repeat(" ", 2<<20))
+		// The first part of a message, and a ping whose answer says that the part has been read.
+		r.send("\x01\xff" + string(binary.BigEndian.AppendUint64(nil, uint64(x.sent))) + "\x00\x00\x00\x00" + strings.Repeat(" ", x.sent))
+		r.send("\x89\x81\x00\x00\x00\x00!")
+		for {
+			if opcode, payload := r.frame(); opcode == 10 && payload == "!" {
+				break
+			}
+		}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			r.wantClose(websocket.StatusPolicyViolation)
 		}()
+		from := f.clock.Now()
 		for closed := false; !closed; {
-			f.clock.Advance(time.Second)
-			select {
-			case <-done:
-				closed = true
-			default:
-				runtime.Gosched()
+			f.clock.Advance(10 * time.Second)
+			if f.clock.Now().Sub(from) > x.within {
+				t.Fatalf("%s: not closed within %v", name, x.within)
+			}
+			// The watch looks again, or it has closed. The heart waits for an answer to its ping all the while.
+			for armed := false; !armed && !closed; {
+				select {
+				case <-done:
+					closed = true
+				default:
+					armed = f.clock.Armed() > 0
+					runtime.Gosched()
+				}
 			}
 		}
 	}

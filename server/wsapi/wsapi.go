@@ -297,18 +297,24 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watch gives up a peer that has begun a frame and trickles: it holds memory, or keeps the reader from passing over it.
+// watch gives up a peer that has begun a frame and stands still or trickles: it holds memory, or keeps the reader from passing over it.
 // Between two frames a peer may be silent as long as it likes.
 func (c *conn) watch() {
 	timer := c.h.o.Clock.NewTimer(lookEvery)
 	defer timer.Stop()
+	var frame, had int64 // the frame that was seen last, and how much of it
+	var moved time.Time  // when it was seen to have grown
 	for {
 		select {
 		case <-c.ctx.Done():
 			return
 		case now := <-timer.C():
 			received := c.received.Load() // before begun: those of an earlier frame may only make it look faster
-			if begun := c.begun.Load(); begun != 0 && body.TooSlow(time.Duration(now.UnixNano()-begun), received) {
+			begun := c.begun.Load()
+			if begun != frame || received != had {
+				frame, had, moved = begun, received, now
+			}
+			if begun != 0 && (now.Sub(moved) >= body.Patience || body.TooSlow(time.Duration(now.UnixNano()-begun), received)) {
 				c.cancel(errSlow)
 				return
 			}
