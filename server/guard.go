@@ -28,8 +28,27 @@ func newGuard(allowed []string) guard {
 	return g
 }
 
+// single are the headers that mean something here and have one value. Twice with different values, one reader would take
+// the first and another the last; so they are refused. Lists, such as Accept and If-Match, may come in several lines.
+var single = []string{"Content-Type", "Content-Encoding", "Content-Range", "Range", "If-Range", "If-Modified-Since", "If-Unmodified-Since",
+	"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Session-Id", "Last-Event-Id", "Connect-Protocol-Version", "Connect-Timeout-Ms",
+	"Grpc-Timeout", "Grpc-Encoding", "Connect-Content-Encoding", "Sec-Fetch-Site", "Traceparent"}
+
+// repeated names a header that was sent more than once and must not be; "" when there is none.
+func repeated(h http.Header) string {
+	for _, name := range single {
+		if len(h[name]) > 1 {
+			return name
+		}
+	}
+	return ""
+}
+
 // check refuses what may not pass (invariant 1).
 func (g guard) check(r *http.Request) error {
+	if name := repeated(r.Header); name != "" {
+		return fault.Newf(op.ReasonInvalidArguments, "The header %s is given more than once.", name)
+	}
 	if !g.host(r.Host) {
 		return fault.New(op.ReasonForbiddenOrigin, "")
 	}
@@ -52,11 +71,14 @@ func navigation(r *http.Request) bool {
 
 // host judges a Host header, with or without a port.
 func (g guard) host(hostport string) bool {
-	host := hostport
+	host, port := hostport, ""
 	if i := strings.LastIndexByte(hostport, ':'); i >= 0 && !strings.HasSuffix(hostport, "]") {
 		if strings.IndexByte(hostport, ':') == i || strings.HasPrefix(hostport, "[") {
-			host = hostport[:i]
+			host, port = hostport[:i], hostport[i+1:]
 		}
+	}
+	if strings.Trim(port, "0123456789") != "" {
+		return false
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	return g.name(host)

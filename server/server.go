@@ -187,7 +187,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.o.OwnerRoutes != nil && strings.HasPrefix(path, ownerPrefix) && fromUnixSocket(r):
 		s.o.OwnerRoutes.ServeHTTP(w, r)
 	case path == MetricsPath && s.o.Metrics != nil:
-		s.o.Metrics.ServeHTTP(w, r)
+		s.serveMetrics(w, r)
 	default:
 		s.http.ServeHTTP(w, r)
 	}
@@ -246,6 +246,15 @@ func (s *Server) serveConnect(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(ctx)
 	}
 	s.connect.ServeHTTP(w, r)
+}
+
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header()["Allow"] = []string{"GET, HEAD"}
+		s.fail(w, r, fault.New(op.ReasonMethodNotAllowed, ""))
+		return
+	}
+	s.o.Metrics.ServeHTTP(w, r)
 }
 
 func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {

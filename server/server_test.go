@@ -122,6 +122,8 @@ func TestHostAndOriginAreChecked(t *testing.T) {
 			{"a name that begins like ours", []string{"Host", "localhost.evil.example"}, false},
 			{"an address of the network", []string{"Host", "192.168.1.2:8080"}, false},
 			{"an address that is none", []string{"Host", "127.0.0.1.evil.example"}, false},
+			{"a port that is none", []string{"Host", "localhost:80.evil.example"}, false},
+			{"a name in the port's place", []string{"Host", "127.0.0.1:evil"}, false},
 			{"no host", []string{"Host", ""}, false},
 			{"a page of this machine", []string{"Origin", "http://localhost:5173"}, true},
 			{"a page of this machine, encrypted", []string{"Origin", "https://127.0.0.1"}, true},
@@ -158,6 +160,30 @@ func TestHostAndOriginAreChecked(t *testing.T) {
 	}
 	if w := ask(s, "POST", createPath, `{}`, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"); w.Code != 403 {
 		t.Errorf("a form of another site: %d", w.Code)
+	}
+}
+
+// A header that has one value, given twice, is refused at every door: readers differ in which of the two they take.
+func TestHeadersGivenTwice(t *testing.T) {
+	s := newServer(t, nil, nil)
+	for _, r := range requests() {
+		for _, name := range []string{"Mcp-Name", "Mcp-Protocol-Version", "Range", "Content-Encoding", "Connect-Timeout-Ms"} {
+			w := ask(s, r.method, r.path, r.content, append(append([]string{}, r.headers...), name, "one", name, "two")...)
+			if w.Code != 400 || !strings.Contains(w.Body.String(), name) && !strings.Contains(w.Header().Get("Grpc-Message"), name) {
+				t.Errorf("%s, %s twice: %d %s", r.name, name, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+func TestMetricsAreRead(t *testing.T) {
+	s := newServer(t, nil, func(o *server.Options) {
+		o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) })
+	})
+	for method, want := range map[string]int{"GET": 200, "HEAD": 200, "POST": 405, "DELETE": 405} {
+		if w := ask(s, method, "/metrics", ""); w.Code != want || want == 405 && w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %d, Allow %q", method, w.Code, w.Header().Get("Allow"))
+		}
 	}
 }
 

@@ -97,7 +97,7 @@ func attached(c Config) (*Target, error) {
 		return nil, err
 	}
 	if want := strings.TrimRight(c.WorkbenchRoot, "/"); c.WorkbenchRoot != "" && want != e.WorkbenchRoot {
-		return nil, fmt.Errorf("--workbench-root %s: the data directory was made with %s", c.WorkbenchRoot, e.WorkbenchRoot)
+		return nil, fmt.Errorf("%w: the data directory was made with %q, and %q was asked for", ErrWorkbenchRoot, e.WorkbenchRoot, want)
 	}
 	client := remote.New("http://localhost", func(ctx context.Context) (net.Conn, error) { return datadir.Dial(ctx, c.Dir) })
 	client.SayAbsent("Nobody has the data directory open at the moment: start sawhorse serve or mcp on it, or try again shortly.")

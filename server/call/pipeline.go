@@ -141,7 +141,7 @@ func (c Caller) run(ctx context.Context, d *op.Descriptor, req op.Request, args 
 		if req == nil {
 			var inv *op.Invalid
 			if req, inv = d.Decode(args); inv != nil {
-				return Invalid(inv)
+				return Invalid(d, inv)
 			}
 		}
 		var err error
@@ -265,7 +265,12 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-// Invalid turns a decoder's refusal into an error with a reason.
-func Invalid(inv *op.Invalid) *fault.Error {
-	return fault.New(op.ReasonInvalidArguments, inv.Text).Because(inv)
+// Invalid turns a decoder's refusal into an error with a reason. The refusal of a tool's arguments begins with the
+// tool's name, on every protocol.
+func Invalid(d *op.Descriptor, inv *op.Invalid) *fault.Error {
+	text := inv.Text
+	if d.MCPTool != "" {
+		text = d.MCPTool + ": " + text
+	}
+	return fault.New(op.ReasonInvalidArguments, text).Because(inv)
 }

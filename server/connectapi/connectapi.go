@@ -247,7 +247,7 @@ func (c caller) Call(ctx context.Context, d *op.Descriptor, req op.Request) (op.
 // fail turns an error into what the client gets. The decoder's refusals have not been observed yet; they are here.
 func (c caller) fail(ctx context.Context, d *op.Descriptor, err error) error {
 	if inv, ok := err.(*op.Invalid); ok {
-		err = c.via(ctx).Refuse(ctx, d, call.Invalid(inv))
+		err = c.via(ctx).Refuse(ctx, d, call.Invalid(d, inv))
 	}
 	return asConnect(call.PublicOf(d, err))
 }

@@ -157,7 +157,7 @@ func (h *Handler) get(caller call.Caller, r *http.Request, d *op.Descriptor) (op
 	}
 	req, inv := read(r)
 	if inv != nil {
-		return nil, caller.Refuse(r.Context(), d, call.Invalid(inv))
+		return nil, caller.Refuse(r.Context(), d, call.Invalid(d, inv))
 	}
 	return caller.Call(r.Context(), d, req)
 }

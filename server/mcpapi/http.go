@@ -99,6 +99,10 @@ func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rt.sdkFor(r, nil).ServeHTTP(w, r)
 		return
 	}
+	if enc := r.Header["Content-Encoding"]; len(enc) > 0 && !strings.EqualFold(enc[0], "identity") {
+		refuseBody(w, fault.New(op.ReasonUnsupportedMediaType, "Send the message without a content encoding."))
+		return
+	}
 	buf, err := rt.budget.Read(w, r, rt.limit)
 	if err != nil {
 		refuseBody(w, err)
@@ -127,6 +131,15 @@ func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if rt.profile.Pipeline != nil && m.called() && m.method != nil && !rt.serves(string(m.method)) && r.Header.Get("Mcp-Protocol-Version") < version20260728 {
 		writeError(w, http.StatusOK, m.echo(), codeMethodNotFound, noMethod)
+		buf.Release()
+		return
+	}
+	if wrong := misshapen(&m, data); wrong != "" {
+		status := http.StatusOK
+		if r.Header.Get("Mcp-Protocol-Version") >= version20260728 {
+			status = http.StatusBadRequest
+		}
+		writeError(w, status, m.echo(), codeInvalidParams, wrong)
 		buf.Release()
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -159,6 +160,10 @@ func (s *stdio) accept(data []byte) {
 	case m.called() && m.hasMethod && m.method != nil && !s.rt.serves(method):
 		// The SDK would say the same, but only to clients that have initialized.
 		s.replyError(m.echo(), codeMethodNotFound, noMethod)
+		return
+	}
+	if wrong := misshapen(&m, data); wrong != "" {
+		s.replyError(m.echo(), codeInvalidParams, wrong)
 		return
 	}
 	msg, err := jsonrpc.DecodeMessage(data)
@@ -364,6 +369,15 @@ func (s *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // Write implements sdk.Connection.
 func (s *stdio) Write(_ context.Context, m jsonrpc.Message) error {
+	if r, ok := m.(*jsonrpc.Response); ok {
+		// What the SDK refuses for its session's state has no code of its own; 0 is none of JSON-RPC's.
+		var e *jsonrpc.Error
+		if errors.As(r.Error, &e) && e.Code == 0 {
+			r.Error = &jsonrpc.Error{Code: codeInvalidRequest, Message: e.Message, Data: e.Data}
+		} else if r.Error != nil && e == nil {
+			r.Error = &jsonrpc.Error{Code: codeInvalidRequest, Message: r.Error.Error()}
+		}
+	}
 	data, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err

@@ -388,7 +388,7 @@ func (c *conn) call(f *bindws.Call, buf *body.Buffer) (taken bool) {
 	}
 	caller := c.h.o.Pipeline.Via(call.WebSocket, "")
 	if f.Refused != nil {
-		c.rpcError(f.RequestID, f.Op.WSCommand, caller.Refuse(c.ctx, f.Op, call.Invalid(f.Refused)))
+		c.rpcError(f.RequestID, f.Op.WSCommand, caller.Refuse(c.ctx, f.Op, call.Invalid(f.Op, f.Refused)))
 		return false
 	}
 	select {
