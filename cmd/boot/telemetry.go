@@ -130,13 +130,21 @@ func (t *telemetry) observeStore(c *core.Core) error {
 	return nil
 }
 
+// plainErrors logs an error as what it says. Some libraries' errors would print their stacks.
+func plainErrors(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok && a.Value.Kind() == slog.KindAny {
+		a.Value = slog.StringValue(err.Error())
+	}
+	return a
+}
+
 // NewLogger makes the process's logger, to standard error. level is debug, info, warn or error; format is text or json.
 func NewLogger(level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("log level %q is none of debug, info, warn, error", level)
 	}
-	o := &slog.HandlerOptions{Level: l}
+	o := &slog.HandlerOptions{Level: l, ReplaceAttr: plainErrors}
 	switch format {
 	case "text":
 		return slog.New(slog.NewTextHandler(os.Stderr, o)), nil

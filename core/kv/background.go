@@ -41,6 +41,10 @@ func (l *backgroundLoop) run(s *Store) {
 				return
 			case <-timer.C():
 			}
+			if !s.roomToReap() {
+				timer.Reset(pause)
+				continue
+			}
 			if _, err := s.Reap(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 				s.counters.backgroundErrors.Add(1)
 				s.log.Error("reaping failed; it is tried again", "error", err)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
@@ -78,7 +80,7 @@ func (s *Store) makeStore(dir string) error {
 func (s *Store) pebbleOptions() *pebble.Options {
 	schema := cockroachkvs.KeySchema
 	o := &pebble.Options{
-		FS:                 markerFS{s.fs},
+		FS:                 vfs.OnDiskFull(markerFS{s.fs}, func() { s.space.full(s) }),
 		Cache:              s.cache,
 		FormatMajorVersion: pebbleFormat,
 		Comparer:           &cockroachkvs.Comparer,
@@ -150,18 +152,46 @@ func (l pebbleLogger) Infof(format string, args ...any) {
 }
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
-	l.s.log.Error(fmt.Sprintf(format, args...))
+	l.s.complain(fmt.Sprintf(format, args...))
 }
 
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.s.die(fmt.Errorf(format, args...))
 }
 
+// complainEvery is how often the log says that the engine has trouble.
+const complainEvery = 10 * time.Second
+
+// complaints keeps what the engine says over and over from filling the log.
+type complaints struct {
+	mu     sync.Mutex
+	last   time.Time
+	unsaid int
+}
+
+// complain logs an error of the engine, unless one was logged a moment ago: then
+// it is counted, and the next one says how many there were.
+func (s *Store) complain(text string, args ...any) {
+	c := &s.complaints
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := s.clk.Now()
+	if !c.last.IsZero() && now.Sub(c.last) < complainEvery {
+		c.unsaid++
+		return
+	}
+	if c.unsaid > 0 {
+		args = append(args, "like_it", c.unsaid)
+	}
+	c.last, c.unsaid = now, 0
+	s.log.Error(text, args...)
+}
+
 func (s *Store) events() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
 			s.counters.backgroundErrors.Add(1)
-			s.log.Error("storage background work failed; it is tried again", "error", err)
+			s.complain("storage background work failed; it is tried again", "error", err.Error())
 		},
 		DiskSlow: func(info pebble.DiskSlowInfo) {
 			s.counters.slowDisk.Add(1)

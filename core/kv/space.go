@@ -2,6 +2,9 @@ package kv
 
 import (
 	"errors"
+	"fmt"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,27 +31,130 @@ type diskSpace struct {
 	// The rest is used by one goroutine at a time: in a turn, or at open and close.
 	probedAt time.Time
 	known    bool
-	ballast  bool
+
+	// ballastMu protects ballast, which says that the file is there: whichever
+	// write meets a full disk deletes it.
+	ballastMu sync.Mutex
+	ballast   bool
 }
 
 const (
 	probeEvery  = time.Second
 	ballastName = "ballast"
+	// openMargin is what opening needs beside the log that it replays: a new log,
+	// a new manifest.
+	openMargin = 4 << 20
+	// reapMargin is what the reaper leaves free: its deletions go through the log
+	// too, and a log that cannot be written ends the process.
+	reapMargin = 8 << 20
+	// fullPause is how long a write waits that met a full disk and had no ballast
+	// to delete. The engine tries again what failed in the background, at once and
+	// for ever; this is what slows it down.
+	fullPause = 500 * time.Millisecond
 )
+
+// ErrNoSpace says that the disk has too little free to open the directory.
+var ErrNoSpace = errors.New("kv: the disk is full")
+
+// prepare is called before the engine opens, which replays the log into tables
+// and so needs room. On a disk without, the ballast goes first; when that is not
+// enough the engine would try for ever, and is not begun.
+func (d *diskSpace) prepare(s *Store) error {
+	if s.opts.FreeSpaceFloorBytes == 0 {
+		return nil
+	}
+	_, err := s.fs.Stat(d.path(s))
+	if err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	d.ballast = err == nil
+	free, ok, err := s.freeBytes()
+	if err != nil || !ok {
+		return err
+	}
+	logs, err := s.logBytes()
+	if err != nil {
+		return err
+	}
+	need := logs + openMargin
+	if free < need && d.dropBallast(s) {
+		if free, _, err = s.freeBytes(); err != nil {
+			return err
+		}
+	}
+	if free < need {
+		return fmt.Errorf("%w: opening the data directory needs about %d MiB free, and %d are; nothing is lost: make room and start again",
+			ErrNoSpace, (need+(1<<20)-1)>>20, free>>20)
+	}
+	return nil
+}
+
+// logBytes is how much log the engine has to replay at most.
+func (s *Store) logBytes() (n int64, err error) {
+	dir := s.fs.PathJoin(s.opts.Dir, storeDir)
+	names, err := s.fs.List(dir)
+	if oserror.IsNotExist(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".log") {
+			continue
+		}
+		info, err := s.fs.Stat(s.fs.PathJoin(dir, name))
+		if err != nil {
+			return 0, err
+		}
+		n += info.Size()
+	}
+	return n, nil
+}
 
 func (d *diskSpace) open(s *Store) error {
 	if s.opts.FreeSpaceFloorBytes == 0 {
 		return nil
 	}
 	d.known = true
-	_, err := s.fs.Stat(d.path(s))
-	switch {
-	case err == nil:
-		d.ballast = true
-	case !oserror.IsNotExist(err):
-		return err
-	}
 	return d.probe(s)
+}
+
+// full is called when a write of the engine has met a full disk, before it is
+// tried once more. Other writes wait meanwhile.
+func (d *diskSpace) full(s *Store) {
+	d.low.Store(true)
+	if d.dropBallast(s) || s.opts.NoBackground {
+		return
+	}
+	timer := s.clk.NewTimer(fullPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-s.dead:
+	}
+}
+
+// dropBallast deletes the ballast, and reports whether there was one.
+func (d *diskSpace) dropBallast(s *Store) bool {
+	d.ballastMu.Lock()
+	defer d.ballastMu.Unlock()
+	if !d.ballast {
+		return false
+	}
+	if err := s.fs.Remove(d.path(s)); err != nil && !oserror.IsNotExist(err) {
+		s.log.Error("the ballast cannot be deleted", "error", err)
+		return false
+	}
+	d.ballast = false
+	s.log.Warn("the disk is nearly full: ballast deleted")
+	return true
+}
+
+func (d *diskSpace) hasBallast() bool {
+	d.ballastMu.Lock()
+	defer d.ballastMu.Unlock()
+	return d.ballast
 }
 
 // wrote counts bytes on their way to the disk.
@@ -85,25 +191,30 @@ func (d *diskSpace) probe(s *Store) error {
 		return nil
 	}
 	floor := s.opts.FreeSpaceFloorBytes
-	wantBallast := s.opts.BallastBytes > 0
+	wantBallast, ballast := s.opts.BallastBytes > 0, d.hasBallast()
 	switch {
-	case free < floor/2 && d.ballast:
+	case free < floor/2 && ballast:
 		// The space is for compactions; updates stay refused.
-		if err := s.fs.Remove(d.path(s)); err != nil {
-			return err
-		}
-		d.ballast = false
-		s.log.Warn("the disk is nearly full: ballast deleted", "free_bytes", free)
 		d.low.Store(true)
-	case wantBallast && !d.ballast && free >= floor+s.opts.BallastBytes:
+		d.dropBallast(s)
+	case wantBallast && !ballast && free >= floor+s.opts.BallastBytes:
 		if err := d.fill(s); err != nil {
 			return err
 		}
 		d.low.Store(false)
 	default:
-		d.low.Store(free < floor || wantBallast && !d.ballast && d.low.Load())
+		d.low.Store(free < floor || wantBallast && !ballast && d.low.Load())
 	}
 	return nil
+}
+
+// roomToReap reports whether there is room for the reaper's deletions.
+func (s *Store) roomToReap() bool {
+	if s.opts.FreeSpaceFloorBytes == 0 {
+		return true
+	}
+	free, ok, err := s.freeBytes()
+	return err == nil && (!ok || free >= reapMargin)
 }
 
 func (d *diskSpace) path(s *Store) string { return s.fs.PathJoin(s.opts.Dir, ballastName) }
@@ -120,7 +231,9 @@ func (d *diskSpace) fill(s *Store) error {
 	if err != nil {
 		return errors.Join(err, s.fs.Remove(d.path(s)))
 	}
+	d.ballastMu.Lock()
 	d.ballast = true
+	d.ballastMu.Unlock()
 	return nil
 }
 

@@ -2,6 +2,8 @@ package kv_test
 
 import (
 	"errors"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -106,4 +108,103 @@ func TestTheDiskIsAskedAfterEnoughWasWritten(t *testing.T) {
 		}
 	}
 	t.Fatal("KV-12: never refused")
+}
+
+// smallDisk is a disk on which nothing is free but what a deleted ballast gives back, and extra.
+func smallDisk(inner kv.FS, ballast uint64, extra *uint64) kv.FS {
+	return kvtest.WithFreeSpace(inner, func() uint64 {
+		if _, err := inner.Stat("data/ballast"); err == nil {
+			return *extra
+		}
+		return *extra + ballast
+	})
+}
+
+// KV-12: a directory is opened on a full disk, at the cost of the ballast; what is in it can be read, and updates go on when
+// there is space.
+func TestOpeningOnAFullDisk(t *testing.T) {
+	const floor, ballast = 100 << 20, 32 << 20
+	inner, extra := kvtest.NewCrashFS(), uint64(1<<30)
+	e := kvtest.New(t, func(o *kv.Options) {
+		o.FS, o.FreeSpaceFloorBytes, o.BallastBytes = smallDisk(inner, ballast, &extra), floor, ballast
+	})
+	root := e.Root("test", "a")
+	if err := tryPut(e, root, "one"); err != nil {
+		t.Fatal(err)
+	}
+	extra = 0
+	e.Reopen()
+	root = e.Root("test", "a")
+	if _, err := inner.Stat("data/ballast"); err == nil {
+		t.Error("the ballast is kept, and the disk is full")
+	}
+	if got := dump(t, e.Store, root, 1); got != "x=one@1 " {
+		t.Errorf("reads: %q", got)
+	}
+	if err := tryPut(e, root, "two"); !fault.Is(err, op.ReasonResourceExhausted) {
+		t.Errorf("an update: %v", err)
+	}
+	extra = 1 << 30
+	e.Clock.Advance(time.Second)
+	if err := tryPut(e, root, "two"); err != nil {
+		t.Errorf("an update when there is space: %v", err)
+	}
+	if _, err := inner.Stat("data/ballast"); err != nil {
+		t.Errorf("the ballast does not come back: %v", err)
+	}
+}
+
+// Where there is no ballast to give, the engine is not begun: it would try for ever.
+func TestADiskTooFullToOpen(t *testing.T) {
+	inner, extra := kvtest.NewCrashFS(), uint64(1<<30)
+	o := kv.Options{FS: kvtest.WithFreeSpace(inner, func() uint64 { return extra }), Dir: "data", NoBackground: true, BallastBytes: -1, IDs: kvtest.IDs(1)}
+	s, err := kv.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	extra = 1 << 20
+	if _, err := kv.Open(o); !errors.Is(err, kv.ErrNoSpace) {
+		t.Fatalf("opened with a MiB free: %v", err)
+	}
+	extra = 1 << 30
+	if s, err = kv.Open(o); err != nil {
+		t.Fatalf("with space again: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A write of the log that meets a full disk takes the ballast's place, and nothing fails.
+func TestTheBallastIsThereForTheLog(t *testing.T) {
+	inner := kvtest.NewCrashFS()
+	full := false
+	fs := kvtest.Intercept(inner, func(o kvtest.FileOp) error {
+		if !full || !o.Write || !strings.Contains(o.Path, "/kv/") {
+			return nil
+		}
+		if _, err := inner.Stat("data/ballast"); err == nil {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	e := kvtest.New(t, func(o *kv.Options) {
+		o.FS = kvtest.WithFreeSpace(fs, func() uint64 { return 1 << 30 })
+		o.FreeSpaceFloorBytes, o.BallastBytes = 1<<20, 1<<20
+	})
+	root := e.Root("test", "a")
+	full = true
+	if err := tryPut(e, root, "one"); err != nil {
+		t.Fatal(err)
+	}
+	full = false
+	if _, err := inner.Stat("data/ballast"); err == nil {
+		t.Error("the ballast is still there")
+	}
+	if !e.LowSpace() {
+		t.Error("nobody has noticed")
+	}
 }

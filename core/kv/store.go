@@ -127,7 +127,8 @@ type Store struct {
 	checksMu sync.Mutex
 	checks   []registeredCheck
 
-	counters counters
+	counters   counters
+	complaints complaints
 }
 
 const closedBit = 1 << 62
@@ -135,7 +136,7 @@ const closedBit = 1 << 62
 // Open opens the data directory, and makes it when there is none. What was
 // acknowledged before is there; what was not is there whole or not at all.
 //
-// Errors: ErrFormat when a newer program wrote the directory; ErrRestoring; an
+// Errors: ErrFormat when a newer program wrote the directory; ErrRestoring; ErrNoSpace; an
 // error of the file system otherwise, also when another process has it open.
 func Open(o Options) (*Store, error) {
 	o = withDefaults(o)
@@ -149,6 +150,9 @@ func Open(o Options) (*Store, error) {
 	}
 	s.ids = lockedReader{&s.idsMu, o.IDs}
 	if err := s.refuseRestoring(); err != nil {
+		return nil, err
+	}
+	if err := s.space.prepare(s); err != nil {
 		return nil, err
 	}
 	if err := s.openPebble(); err != nil {
