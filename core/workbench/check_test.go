@@ -20,6 +20,12 @@ import (
 // returns which invariants of this package the check finds broken.
 func damaged(t *testing.T, fn func(tx *kv.Tx, root uint32, in keys.Incarnation)) []string {
 	t.Helper()
+	return damagedAfter(t, func(*workbench.Workbench) error { return nil }, fn)
+}
+
+// damagedAfter is damaged with more in the store than the file.
+func damagedAfter(t *testing.T, prepare func(w *workbench.Workbench) error, fn func(tx *kv.Tx, root uint32, in keys.Incarnation)) []string {
+	t.Helper()
 	store, err := kv.Open(kv.Options{FS: kvtest.NewCrashFS(), Dir: "data", Clock: clock.NewFake(kvtest.Epoch), IDs: kvtest.IDs(1), NoBackground: true,
 		CacheBytes: 1 << 20, MemTableBytes: 1 << 20})
 	if err != nil {
@@ -37,6 +43,9 @@ func damaged(t *testing.T, fn func(tx *kv.Tx, root uint32, in keys.Incarnation))
 		t.Fatal(err)
 	}
 	if _, err := w.PutFile(ctx, &op.WorkbenchPutFileRequest{ID: "wb1", Section: "outputs", Path: "a", Text: ptr("x")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := prepare(w); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Check(ctx).Err(); err != nil {

@@ -105,3 +105,6 @@ func (w *Workbench) Tamper(ctx context.Context, fn func(tx *kv.Tx, root uint32) 
 
 // WaitForCheck returns when no check of the store runs.
 func (w *Workbench) WaitForCheck() { w.care.running.Wait() }
+
+// SnapshotTimer names the timer of a snapshot.
+var SnapshotTimer = snapshotTimer
