@@ -112,6 +112,56 @@ func TestNewerBlocksAreFiltered(t *testing.T) {
 	}
 }
 
+// A page at an old revision does not step through what is newer and still in
+// memory, once what it shows has gone to tables.
+func TestNewerRowsInMemoryAreLeftOut(t *testing.T) {
+	s, root := openPlain(t)
+	mustUpdate(t, s, root, func(tx *Tx) {
+		for n := range 20 {
+			tx.Put(testKey(root, fmt.Sprintf("%05d", n*100)), []byte("old"))
+		}
+	})
+	newer := func() {
+		for from := 0; from < 2000; from += 500 {
+			mustUpdate(t, s, root, func(tx *Tx) {
+				for n := from; n < from+500; n++ {
+					tx.Put(testKey(root, fmt.Sprintf("%05d", n)), []byte("new"))
+				}
+			})
+		}
+	}
+	newer()
+	// All of it is in memory: there is no other way than through it.
+	if rows, steps := scanSteps(t, s, root, 1); rows != 20 || steps < 2000 {
+		t.Errorf("in memory: %d rows in %d steps", rows, steps)
+	}
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	head := Revision(root.state.durable.Load())
+	newer()
+	// At the revision that was flushed last everything shows, and nothing newer
+	// is met; one later nothing may be left out.
+	for rev, want := range map[Revision]int{head: 2000, head + 1: 2000} {
+		rows, steps := scanSteps(t, s, root, rev)
+		if rows != want || (rev == head) != (steps < 2500) {
+			t.Errorf("at %d of %d: %d rows in %d steps", rev, head, rows, steps)
+		}
+	}
+	for n := range 20 {
+		err := s.ViewAt(context.Background(), root, 1, func(v *View) error {
+			value, ok, err := v.Get(testKey(root, fmt.Sprintf("%05d", n*100)))
+			if string(value.Bytes) != "old" || !ok {
+				t.Errorf("%d is %q, %v", n*100, value.Bytes, ok)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func FuzzPhysicalKey(f *testing.F) {
 	f.Add([]byte("key"), uint64(7), []byte{0})
 	f.Add([]byte{}, uint64(1), []byte("x\x00\x00\x00\x00\x00\x00\x00\x00\x01\x09"))

@@ -54,6 +54,8 @@ type rootState struct {
 	// floor is the history floor. It is raised in a turn, before the row that
 	// says so is durable, and nothing is dropped until it is.
 	floor atomic.Uint64
+	// tabled is a revision up to which everything is known to lie in tables.
+	tabled atomic.Uint64
 
 	// The rest is written in a turn only.
 

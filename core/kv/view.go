@@ -155,12 +155,16 @@ func (s *Store) openView(st *rootState, rev Revision, filter bool) (*View, error
 	v.store, v.root, v.rev = s, st, rev
 	v.epoch = st.views.enter()
 	v.opts = pebble.IterOptions{}
+	var err error
 	if filter {
 		v.filters[0] = revisionFilter(rev)
 		v.opts.PointKeyFilters = v.filters[:1]
+		v.opts.OnlyReadGuaranteedDurable, err = s.tabled(st, rev)
 	}
-	var err error
-	if v.it, err = s.db.NewIter(&v.opts); err != nil {
+	if err == nil {
+		v.it, err = s.db.NewIter(&v.opts)
+	}
+	if err != nil {
 		st.views.leave(v.epoch)
 		v.recycle()
 		return nil, err
