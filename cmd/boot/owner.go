@@ -23,6 +23,8 @@ type Config struct {
 	// Role is the command that opens: serve, mcp, workbench.
 	Role   string
 	Logger *slog.Logger
+	// SnapshotGrace: see core.Options.
+	SnapshotGrace time.Duration
 	// AllowedHosts, MaxBodyBytes, DrainTimeout: see server.Options.
 	AllowedHosts []string
 	MaxBodyBytes int64
@@ -60,7 +62,7 @@ func Own(ctx context.Context, c Config) (n *Node, err error) {
 		return n, err
 	}
 	n.core, err = core.Open(ctx, core.Options{Dir: owner.Dir(), WorkbenchRoot: c.WorkbenchRoot, Logger: c.Logger, MaxBodyBytes: c.MaxBodyBytes,
-		Version: "sawhorse " + build.Version, Revision: Revision, LifecycleDisabled: c.LifecycleDisabled})
+		SnapshotGrace: c.SnapshotGrace, Version: "sawhorse " + build.Version, Revision: Revision, LifecycleDisabled: c.LifecycleDisabled})
 	if err != nil {
 		return n, fmt.Errorf("open %s: %w", c.Dir, err)
 	}

@@ -23,7 +23,7 @@ func newServe(c *common) *cobra.Command {
 	var nonlocal, examples bool
 	var hosts []string
 	var maxBody int64
-	var drain time.Duration
+	var drain, grace time.Duration
 	cmd := &cobra.Command{
 		Use:   "serve --data DIR",
 		Short: "Serve a data directory on all protocols",
@@ -43,10 +43,13 @@ site has made or that name another host. SIGTERM and SIGINT drain: what was begu
 			if err := boot.CheckListen(listen, nonlocal); err != nil {
 				return err
 			}
+			if grace == 0 {
+				grace = -1 // none, where zero would mean the default
+			}
 			boot.TuneMemory()
 			ctx := cmd.Context()
 			n, err := boot.Own(ctx, boot.Config{Dir: p.dir, WorkbenchRoot: p.root, Role: boot.RoleServe, Logger: c.log,
-				AllowedHosts: append(hosts, listenHost(listen)...), MaxBodyBytes: maxBody, DrainTimeout: drain, LifecycleDisabled: lifecycleDisabled()})
+				AllowedHosts: append(hosts, listenHost(listen)...), MaxBodyBytes: maxBody, SnapshotGrace: grace, DrainTimeout: drain, LifecycleDisabled: lifecycleDisabled()})
 			if err != nil {
 				return err
 			}
@@ -81,6 +84,7 @@ site has made or that name another host. SIGTERM and SIGINT drain: what was begu
 	cmd.Flags().BoolVar(&nonlocal, "allow-nonlocal-bind", false, "listen on an address that other machines can reach")
 	cmd.Flags().StringSliceVar(&hosts, "allow-host", nil, "host name, beside those of this machine, that requests may come for (repeatable)")
 	cmd.Flags().Int64Var(&maxBody, "max-body-bytes", op.LimitDefaultMaxBodyBytes, "largest body of the raw file routes")
+	cmd.Flags().DurationVar(&grace, "snapshot-grace", time.Duration(op.LimitSnapshotGraceSeconds)*time.Second, "how long after its lease a snapshot can still be renewed")
 	cmd.Flags().DurationVar(&drain, "drain-timeout", server.DefaultDrainTimeout, "how long requests in progress may take after SIGTERM")
 	cmd.Flags().BoolVar(&examples, "examples", false, "print URLs and first calls to standard error")
 	return cmd
