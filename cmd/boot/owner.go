@@ -99,7 +99,32 @@ func (n *Node) Serve(ctx context.Context, listeners ...net.Listener) error {
 		}
 	})
 	defer stop()
+	watching, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	go n.watchEndpoint(watching)
 	return n.Server.Serve(ctx, append(listeners, n.local)...)
+}
+
+// renewEvery is how long a deleted or changed endpoint file stays so.
+const renewEvery = 2 * time.Second
+
+// watchEndpoint keeps DIR/endpoint what it was published as: without it nobody finds the owner.
+func (n *Node) watchEndpoint(ctx context.Context) {
+	t := time.NewTicker(renewEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		switch renewed, err := n.owner.Renew(); {
+		case err != nil:
+			n.log.LogAttrs(ctx, slog.LevelWarn, "endpoint", slog.String("cause", err.Error()))
+		case renewed:
+			n.log.LogAttrs(ctx, slog.LevelWarn, "the endpoint file was gone or changed, and is written again")
+		}
+	}
 }
 
 // Close closes the store and gives the directory up, in this order (invariant 3).

@@ -1,6 +1,7 @@
 package datadir
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,9 +66,12 @@ var ErrNoOwner = errors.New("no process owns the data directory right now")
 type Owner struct {
 	dir       string
 	lock      *os.File
-	self      Endpoint
 	listener  net.Listener
 	socketDir string // a directory of ours outside DIR, when DIR's own path is too long for a socket
+
+	mu        sync.Mutex
+	self      Endpoint
+	published []byte // what DIR/endpoint holds; nil while it is not there
 }
 
 // Acquire makes the calling process the owner of dir, which is created (mode 0700) when missing.
@@ -145,21 +150,48 @@ func (o *Owner) Listen() (net.Listener, error) {
 		return nil, fmt.Errorf("owner socket: %w", err)
 	}
 	o.listener = l
+	o.mu.Lock()
 	o.self.Socket = path
+	o.mu.Unlock()
 	return l, nil
 }
 
 // Publish writes DIR/endpoint. url is empty unless the owner serves TCP. Afterwards Dial reaches this process.
 func (o *Owner) Publish(url, workbenchRoot, version string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.self.URL, o.self.WorkbenchRoot, o.self.Version = url, workbenchRoot, version
 	data, err := json.MarshalIndent(o.self, "", "  ")
 	if err != nil {
 		return fmt.Errorf("endpoint file: %w", err)
 	}
-	if err := writeWhole(filepath.Join(o.dir, endpointName), append(data, '\n')); err != nil {
+	o.published = append(data, '\n')
+	return o.write()
+}
+
+func (o *Owner) write() error {
+	if err := writeWhole(filepath.Join(o.dir, endpointName), o.published); err != nil {
 		return fmt.Errorf("endpoint file: %w", err)
 	}
 	return nil
+}
+
+// Renew writes DIR/endpoint again when somebody has deleted or changed it, and reports whether it had to. Before Publish
+// and after Withdraw it does nothing.
+func (o *Owner) Renew() (renewed bool, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.published == nil {
+		return false, nil
+	}
+	path := filepath.Join(o.dir, endpointName)
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode().IsRegular() && info.Mode().Perm() == 0o600 && info.Size() == int64(len(o.published)) {
+		if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, o.published) {
+			return false, nil
+		}
+	}
+	return true, o.write()
 }
 
 func writeWhole(path string, data []byte) error {
@@ -181,6 +213,9 @@ func writeWhole(path string, data []byte) error {
 
 // Withdraw removes DIR/endpoint, so that newcomers are no longer sent here while the owner drains.
 func (o *Owner) Withdraw() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.published = nil
 	if err := os.Remove(filepath.Join(o.dir, endpointName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("endpoint file: %w", err)
 	}
@@ -212,7 +247,7 @@ func IsOwn(name string) bool {
 
 // Read returns the content of dir's endpoint file. The error is ErrNoOwner when there is none.
 func Read(dir string) (Endpoint, error) {
-	f, err := os.Open(filepath.Join(dir, endpointName))
+	f, err := os.OpenFile(filepath.Join(dir, endpointName), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Endpoint{}, ErrNoOwner
 	}
@@ -245,6 +280,9 @@ func Dial(ctx context.Context, dir string) (net.Conn, error) {
 	conn, err := d.DialContext(ctx, "unix", e.Socket)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoOwner, err)
+	}
+	if err := trusted(conn, dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("data directory %s: the endpoint file leads to a stranger: %w", dir, err), conn.Close())
 	}
 	return conn, nil
 }

@@ -238,3 +238,55 @@ func TestDamagedEndpointIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A deleted, garbled or replaced endpoint file is written again, until the owner withdraws.
+func TestTheEndpointIsKept(t *testing.T) {
+	dir := t.TempDir()
+	o, err := Acquire(dir, "serve", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if _, err := o.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, endpointName)
+	if renewed, err := o.Renew(); renewed || err != nil {
+		t.Errorf("before Publish: %v %v", renewed, err)
+	}
+	if err := o.Publish("http://127.0.0.1:1", "/agents/a/wb", "test"); err != nil {
+		t.Fatal(err)
+	}
+	want, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if renewed, err := o.Renew(); renewed || err != nil {
+		t.Errorf("as published: %v %v", renewed, err)
+	}
+	for name, spoil := range map[string]func() error{
+		"deleted":  func() error { return os.Remove(path) },
+		"garbled":  func() error { return os.WriteFile(path, []byte("{"), 0o600) },
+		"readable": func() error { return os.Chmod(path, 0o644) },
+		"a link":   func() error { return errors.Join(os.Remove(path), os.Symlink("/dev/null", path)) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if renewed, err := o.Renew(); !renewed || err != nil {
+			t.Errorf("%s: %v %v", name, renewed, err)
+		}
+		if got, err := Read(dir); err != nil || got != want {
+			t.Errorf("%s: read %+v, %v", name, got, err)
+		}
+	}
+	if err := o.Withdraw(); err != nil {
+		t.Fatal(err)
+	}
+	if renewed, err := o.Renew(); renewed || err != nil {
+		t.Errorf("after Withdraw: %v %v", renewed, err)
+	}
+	if _, err := Read(dir); !errors.Is(err, ErrNoOwner) {
+		t.Errorf("after Withdraw: %v", err)
+	}
+}
