@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -55,6 +56,25 @@ func TestArgumentsAreCheckedAgainstTheFrozenSchema(t *testing.T) {
 		err := operation(t, c.op).Check(decode(t, c.args))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v, want %q", c.op, c.args, err, c.want)
+		}
+	}
+}
+
+// C2, where a member is an object or null: the null comes back, and those inside the object do.
+func TestSettleRestoresNullsOfObjects(t *testing.T) {
+	const rest = `"name":null,"path":"/w/a","retire_annotation":%s,"retired":true,"snapshot_id":1,"state":"retired","status":"success","workbench_id":"a"}`
+	retire := operation(t, "workbench.snapshot_retire")
+	for given, want := range map[string]string{
+		`{"retired":true,"path":"/w/a","snapshot_id":1,"state":"retired","status":"success","workbench_id":"a"}`:                                    `null`,
+		`{"retired":true,"path":"/w/a","retire_annotation":{},"snapshot_id":1,"state":"retired","status":"success","workbench_id":"a"}`:             `{"metadata":null,"reason":null}`,
+		`{"retired":true,"path":"/w/a","retire_annotation":{"reason":"r"},"snapshot_id":1,"state":"retired","status":"success","workbench_id":"a"}`: `{"metadata":null,"reason":"r"}`,
+	} {
+		got := retire.Settle(decode(t, given))
+		if text := string(value.Encode(got)); text != "{"+fmt.Sprintf(rest, want) {
+			t.Errorf("settled to %s", text)
+		}
+		if err := retire.CheckResult(got); err != nil {
+			t.Error(err)
 		}
 	}
 }

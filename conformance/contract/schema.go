@@ -316,6 +316,9 @@ func (s *schema) walk(pointer string, v any, at string, visit func(node map[stri
 	if err != nil {
 		return nil // a boolean schema
 	}
+	if i, ok := orNull(node); ok && v != nil {
+		return s.walk(fmt.Sprintf("%s/anyOf/%d", pointer, i), v, at, visit)
+	}
 	if err := visit(node, v, at); err != nil {
 		return err
 	}
@@ -341,7 +344,24 @@ func (s *schema) walk(pointer string, v any, at string, visit func(node map[stri
 	return nil
 }
 
+// orNull finds the schema of "this or null", and false when node is not of that form.
+func orNull(node map[string]any) (branch int, ok bool) {
+	branches, _ := node["anyOf"].([]any)
+	if len(branches) != 2 {
+		return 0, false
+	}
+	for i := range branches {
+		if other, _ := branches[1-i].(map[string]any); len(other) == 1 && other["type"] == "null" {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
 func admits(node map[string]any, kind string) bool {
+	if _, ok := orNull(node); ok && kind == "null" {
+		return true
+	}
 	switch t := node["type"].(type) {
 	case string:
 		return t == kind
