@@ -5,9 +5,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
@@ -122,6 +124,52 @@ func TestASnapshotCostsTheSameForManyFiles(t *testing.T) {
 	few, many := written(10), written(5000)
 	if few == 0 || many > few+64 {
 		t.Errorf("%d bytes with 10 files, %d with 5000", few, many)
+	}
+}
+
+// Readers of a snapshot see all of it or that it has ended, while it is written
+// over, retired and reclaimed under them.
+func TestReadersOfAnEndingSnapshot(t *testing.T) {
+	b := committed(t)
+	const files = 20
+	write := func(round int) {
+		for i := range files {
+			req := &op.WorkbenchPutFileRequest{ID: "wb1", Section: "outputs", Path: fmt.Sprintf("dir/%02d", i), Text: ptr(fmt.Sprint(round)), Replace: ptr(round > 0)}
+			if _, err := b.PutFile(ctx, req); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	write(0)
+	for round := range 15 {
+		id := b.snapshot("", nil).SnapshotID
+		var readers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() {
+				for ended := false; !ended; {
+					res, err := b.list(ptr("outputs"), ptr("dir"), func(r *op.WorkbenchListRequest) { r.AtSnapshot = at(id) })
+					text, readErr := b.textAt("dir/07", at(id))
+					for _, err := range []error{err, readErr} {
+						if err != nil && !fault.Is(err, op.ReasonWBSnapshotEnded) {
+							t.Error(err)
+							return
+						}
+						ended = ended || err != nil
+					}
+					if err == nil && len(res.Entries) != files || readErr == nil && text != fmt.Sprint(round) {
+						t.Errorf("round %d: %d entries, %q", round, len(res.Entries), text)
+						return
+					}
+				}
+			})
+		}
+		write(round + 1)
+		b.forget()
+		if _, err := b.retire(id, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.forget()
+		readers.Wait()
 	}
 }
 
