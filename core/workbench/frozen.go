@@ -3,6 +3,7 @@ package workbench
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
@@ -40,14 +41,15 @@ func (w *Workbench) look(ctx context.Context, t *tenant, p jail.Place, sel *op.I
 			return fn(v, moment{in: in})
 		})
 	}
-	var last kv.Revision
 	for {
-		m, rev, err := w.freeze(ctx, t, p, *sel)
+		var m moment
+		var rev, newest kv.Revision
+		err := w.store.View(ctx, t.root, func(v *kv.View) (err error) {
+			m, rev, err = w.freeze(v, t, p, *sel, w.store.Clock().Now())
+			return err
+		})
 		if err != nil {
 			return err
-		}
-		if rev == last {
-			return corrupt(errors.New("workbench: the files of an active snapshot are gone (WB-12)"))
 		}
 		shown := false
 		err = w.store.ViewAt(ctx, t.root, rev, func(v *kv.View) error {
@@ -57,34 +59,42 @@ func (w *Workbench) look(ctx context.Context, t *tenant, p jail.Place, sel *op.I
 		if shown || !errors.Is(err, kv.ErrBelowFloor) {
 			return err
 		}
-		// The snapshot ended between the two Views: the next look says so.
-		last = rev
+		// The snapshot ended between the two Views. A hold is let go when that is
+		// applied, which may be before it is durable and before any View says so; an
+		// update sees it, and answers when it is durable.
+		err = w.store.Update(ctx, t.root, func(tx *kv.Tx) (err error) {
+			_, newest, err = w.freeze(tx, t, p, *sel, tx.Now())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if newest == rev {
+			return corrupt(errors.New("workbench: the files of an active snapshot are gone (WB-12)"))
+		}
+		// The name means another snapshot by now.
 	}
 }
 
-// freeze resolves a selector and returns the revision at which to read.
-func (w *Workbench) freeze(ctx context.Context, t *tenant, p jail.Place, sel op.IntOrString) (m moment, rev kv.Revision, err error) {
-	err = w.store.View(ctx, t.root, func(v *kv.View) error {
-		var ok bool
-		if m.in, ok, err = t.see(v, p.ID); err != nil {
-			return err
-		}
-		if !ok {
-			return noWorkbench(p)
-		}
-		id, s, ok, err := t.snapshotFor(v, m.in, sel)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return noSnapshot(p)
-		}
-		state, err := w.stateOf(v, t, m.in, id, &s, w.store.Clock().Now())
-		if err != nil {
-			return err
-		}
-		m.snapshot, rev = id, kv.Revision(s.Revision)
-		return readable(state)
-	})
-	return m, rev, err
+// freeze resolves a selector, and returns the revision at which to read.
+func (w *Workbench) freeze(r kv.Reader, t *tenant, p jail.Place, sel op.IntOrString, now time.Time) (m moment, rev kv.Revision, err error) {
+	l, ok, err := t.find(r, p.ID)
+	if err != nil {
+		return m, 0, err
+	}
+	if !ok {
+		return m, 0, noWorkbench(p)
+	}
+	id, s, ok, err := t.snapshotFor(r, l.incarnation, sel)
+	if err != nil {
+		return m, 0, err
+	}
+	if !ok {
+		return m, 0, noSnapshot(p)
+	}
+	state, err := w.stateOf(r, t, l.incarnation, id, &s, now)
+	if err != nil {
+		return m, 0, err
+	}
+	return moment{l.incarnation, id}, kv.Revision(s.Revision), readable(state)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -171,6 +172,49 @@ func TestReadersOfAnEndingSnapshot(t *testing.T) {
 		b.forget()
 		readers.Wait()
 	}
+}
+
+// Who reads by a name finds the newest mint or learns that it has ended, also
+// while the one before it is retired and reclaimed.
+func TestReadersOfANameThatMoves(t *testing.T) {
+	b := committed(t)
+	b.put("a", "0")
+	b.snapshot("s", nil)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for last := 0; ; {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				text, err := b.textAt("a", at("s"))
+				if fault.Is(err, op.ReasonWBSnapshotEnded) {
+					continue
+				}
+				n, convErr := strconv.Atoi(text)
+				if err != nil || convErr != nil || n < last {
+					t.Errorf("%q after %d, %v", text, last, err)
+					return
+				}
+				last = n
+			}
+		})
+	}
+	for round := 1; round <= 60; round++ {
+		b.replace("a", fmt.Sprint(round))
+		if _, err := b.retire("s", nil); err != nil {
+			t.Error(err)
+		}
+		b.snapshot("s", nil)
+		if round%3 == 0 {
+			b.forget()
+		}
+	}
+	close(stop)
+	readers.Wait()
 }
 
 // shadow is what a snapshot in the model shows, and where it is in its life.
