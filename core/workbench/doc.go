@@ -47,6 +47,13 @@
 //	WB-15 Where a snapshot is in its life depends on the clock alone: alive before
 //	      its deadline, then expired as long as the grace lasts or somebody consumes
 //	      it, then reaped. That the background comes later shows in no answer.
+//	WB-27 A crawl hold has one hold, on its revision and its prefix, and a timer
+//	      that releases it when the crawls are over; no hold of this kind is
+//	      without its crawl hold. A root has a bounded number of them.
+//	WB-28 All pages of a crawl show the revision that its first page found, or the
+//	      crawl ends with an error.
+//	WB-29 A crawl's cursor continues only the request that it came from, on the
+//	      server that made it.
 //
 // A Workbench is safe for concurrent use.
 package workbench

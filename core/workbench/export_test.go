@@ -108,3 +108,55 @@ func (w *Workbench) WaitForCheck() { w.care.running.Wait() }
 
 // SnapshotTimer names the timer of a snapshot.
 var SnapshotTimer = snapshotTimer
+
+// Crawl is one page of a crawl that reads every file of a workbench, for tests of
+// what all such tools have in common.
+type Crawl struct {
+	Tool   string
+	Query  [32]byte
+	Cursor *string
+	ID     string
+	Whole  bool // whether the whole root is read, and not the one workbench
+}
+
+// Page returns the generation of every file, the revision and the next cursor.
+func (c Crawl) Page(ctx context.Context, w *Workbench) (files map[string]uint64, rev kv.Revision, next string, err error) {
+	t, err := w.tenant(ctx)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	at, err := w.openCrawl(t, c.Tool, c.Query, c.Cursor)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	l, ok := t.known(c.ID)
+	if !ok {
+		panic("an unknown workbench " + c.ID)
+	}
+	rows := keys.AppendPathRecords(nil, t.root.ID(), l.incarnation)
+	within := rows
+	if c.Whole {
+		within = nil
+	}
+	files = map[string]uint64{}
+	err = w.readCrawl(ctx, t, &at, within, func(v *kv.View) error {
+		it := v.Scan(rows, keys.AppendEnd(nil, rows), kv.ScanOptions{})
+		defer it.Close()
+		for it.Next() {
+			_, _, path, err := keys.CutPathRecord(it.Key())
+			if err != nil {
+				return err
+			}
+			f, err := record.DecodeFile(it.Value().Bytes)
+			if err != nil {
+				return err
+			}
+			files[path] = f.Generation
+		}
+		return it.Err()
+	})
+	if err != nil {
+		return nil, 0, "", err
+	}
+	return files, at.revision, w.sealCrawl(t, c.Tool, c.Query, at, append(at.anchor, '.')), nil
+}

@@ -93,6 +93,7 @@ func New(o Options) (*Workbench, error) {
 	o.SnapshotGrace = max(0, cmp.Or(o.SnapshotGrace, time.Duration(op.LimitSnapshotGraceSeconds)*time.Second))
 	w := &Workbench{o: o, store: o.Store, bodies: o.Bodies, timers: o.Timers, root: o.Root, loads: semaphore.NewWeighted(loadBudgetBytes)}
 	w.timers.Handle(timerSnapshot, w.snapshotDue)
+	w.timers.Handle(timerCrawl, w.crawlDue)
 	w.care.begin()
 	o.Store.RegisterCheck("workbench", w.check)
 	return w, nil
@@ -116,9 +117,11 @@ type tenant struct {
 	// so what is in here holds at its revision and at every later one.
 	living map[string]life
 
-	countMu   sync.Mutex
-	countedAt time.Time // when the workbenches were counted last
+	countMu   sync.Mutex // guards what follows
+	countedAt time.Time  // when the workbenches were counted last
 	count     int64
+
+	crawls crawlHolds
 }
 
 // life is what a marker says, and the revision that wrote it.

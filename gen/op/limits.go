@@ -79,6 +79,12 @@ const (
 	LimitQueryMaxMeasures int64 = 16
 	// LimitMaxFieldIDBytes, in bytes: length of a field id (workbench-interop 5.1).
 	LimitMaxFieldIDBytes int64 = 128
+	// LimitCrawlExpirySeconds, in seconds: how long after its first page a cursor of search, find or grep can go on
+	// (ours).
+	LimitCrawlExpirySeconds int64 = 3600
+	// LimitCrawlMaxHolds, in holds: revisions of one root that are kept for cursors beyond the history window
+	// (ours).
+	LimitCrawlMaxHolds int64 = 64
 	// LimitEditMaxAttempts, in attempts: tries of one edit before it gives up against other writers
 	// (workbench-interop 0.1 (11)).
 	LimitEditMaxAttempts int64 = 5
