@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,6 +163,7 @@ func (c *Core) open(ctx context.Context, o Options, wanted jail.Root) (err error
 	// Only now does everything that may go off have its handler.
 	if !o.NoBackground {
 		c.timers.Start()
+		w.Start(cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
 	}
 	return nil
 }

@@ -159,6 +159,25 @@ func AppendPath(dst []byte, path string) []byte {
 	return append(dst, separator)
 }
 
+// ComparePaths orders paths as their keys are ordered: by component, a path before
+// everything below it.
+func ComparePaths(a, b string) int {
+	for i := range min(len(a), len(b)) {
+		if x, y := a[i], b[i]; x != y {
+			switch {
+			case x == '/':
+				return -1
+			case y == '/':
+				return 1
+			case x < y:
+				return -1
+			}
+			return 1
+		}
+	}
+	return len(a) - len(b)
+}
+
 // AppendPathInside appends what every path strictly below path begins with,
 // and path itself does too. It is the prefix of a directory's scan; below the
 // empty path there is everything, so it appends nothing for it.

@@ -52,6 +52,9 @@ func (w *Workbench) open(ctx context.Context, t *tenant, p jail.Place) (*reading
 		if !ok {
 			return notFound(p)
 		}
+		if err := t.accept(v, in, p.Full, &r.file); err != nil {
+			return err
+		}
 		r.pin(w, v)
 		return nil
 	})

@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"context"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -56,6 +57,28 @@ func (w *Workbench) Close() error {
 	w.care.stop()
 	w.care.running.Wait()
 	return nil
+}
+
+// inBackground runs fn in the background until Close, and reports false when that has
+// been called.
+func (w *Workbench) inBackground(fn func(ctx context.Context)) bool {
+	w.care.mu.Lock()
+	defer w.care.mu.Unlock()
+	if w.care.closed {
+		return false
+	}
+	w.care.running.Go(func() { fn(w.care.background) })
+	return true
+}
+
+// Start begins what goes on in the background: what an earlier process has left
+// unfinished comes to its end.
+func (w *Workbench) Start(log *slog.Logger) {
+	w.inBackground(func(ctx context.Context) {
+		if err := w.Recover(ctx); err != nil && ctx.Err() == nil {
+			log.Error("unfinished work of an earlier process is left as it is", "error", err.Error())
+		}
+	})
 }
 
 // StartCheck begins a check of the whole store, unless one runs already, and

@@ -23,6 +23,7 @@ func (w *Workbench) check(ctx context.Context, c *kv.CheckView) []kv.Problem {
 		v := c.View(root)
 		k := checker{v: v, root: root.ID(), ids: map[keys.Incarnation]string{}, heads: map[keys.Incarnation]uint64{}}
 		k.run(ctx)
+		k.runCommits(ctx)
 		k.runSnapshots(c, func(space byte, visit func(key []byte, value kv.Value)) { k.scan(ctx, space, visit) })
 		k.runCrawls(c)
 		c.Release(v)

@@ -47,6 +47,24 @@
 //	WB-15 Where a snapshot is in its life depends on the clock alone: alive before
 //	      its deadline, then expired as long as the grace lasts or somebody consumes
 //	      it, then reaped. That the background comes later shows in no answer.
+//	WB-16 A published commit is kept for ever, and its identity follows from what
+//	      its caller said: an equal request gets the first answer, whatever happened
+//	      since, and moves nothing. The same identity under another replace bit or
+//	      presentation path is refused.
+//	WB-17 The commit head names a commit, and the run manifest is that commit's: its
+//	      bytes, size, type and generation. A manifest of which this does not hold is
+//	      not read.
+//	WB-18 Manifest, head and commit change in one revision, and only when head and
+//	      manifest are those that the commit was prepared on; the loser leaves
+//	      nothing but its refusal. The files of a commit are those of the revision
+//	      that its preparation froze, and stay readable.
+//	WB-19 A commit that was asked for is durable before its envelope is made, and
+//	      comes to an end: published or given up, by its caller's process or the
+//	      next. Until then its envelope is at no path. Only it and a restore write
+//	      the two manifests.
+//	WB-20 Time and content of an envelope are those of the first request. What goes
+//	      on after a crash is made from what is stored, and published only if the
+//	      digest of all its parts is the first request's.
 //	WB-27 A crawl hold has one hold, on its revision and its prefix, and a timer
 //	      that releases it when the crawls are over; no hold of this kind is
 //	      without its crawl hold. A root has a bounded number of them.

@@ -15,7 +15,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			if err := w.Fill(ctx, "wb1", "outputs/dir", files); err != nil {
 				b.Fatal(err)
 			}
-			if err := w.Stamp(ctx, "wb1", 1); err != nil {
+			if err := w.Stamp(ctx, "wb1"); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
@@ -43,7 +43,7 @@ func BenchmarkListAtASnapshot(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			if err := w.Stamp(ctx, "wb1", 1); err != nil {
+			if err := w.Stamp(ctx, "wb1"); err != nil {
 				b.Fatal(err)
 			}
 			if _, err := w.Snapshot(ctx, &op.WorkbenchSnapshotRequest{ID: "wb1", Name: ptr("s")}); err != nil {

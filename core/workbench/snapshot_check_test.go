@@ -14,7 +14,7 @@ import (
 func TestCheckFindsBrokenSnapshots(t *testing.T) {
 	// 1 and 2 are alive and called s, 3 is retired, 4 has a consumer.
 	prepare := func(w *workbench.Workbench) error {
-		if err := w.Stamp(ctx, "wb1", 1); err != nil {
+		if err := w.Stamp(ctx, "wb1"); err != nil {
 			return err
 		}
 		for _, name := range []*string{ptr("s"), ptr("s"), nil, nil} {
@@ -49,7 +49,7 @@ func TestCheckFindsBrokenSnapshots(t *testing.T) {
 			tx.Put(keys.AppendSnapshotSerial(nil, root), record.AppendSnapshotSerial(nil, record.SnapshotSerial{Last: 3}))
 		}, []string{"WB-11"}},
 		"an active snapshot without its hold": {func(tx *kv.Tx, root uint32, in keys.Incarnation) {
-			if err := tx.Release(1); err != nil {
+			if err := tx.Release(2); err != nil { // the commit has the first
 				t.Error(err)
 			}
 		}, []string{"WB-12"}},
@@ -60,7 +60,7 @@ func TestCheckFindsBrokenSnapshots(t *testing.T) {
 			change(tx, root, in, 1, func(s *record.Snapshot) { s.Revision-- })
 		}, []string{"WB-12"}},
 		"a hold on another workbench": {func(tx *kv.Tx, root uint32, in keys.Incarnation) {
-			if err := tx.Release(1); err != nil {
+			if err := tx.Release(2); err != nil { // the commit has the first
 				t.Error(err)
 			}
 			hold, err := tx.HoldWithin(keys.AppendPathRecords(nil, root, keys.Incarnation{9}), 1, keys.AppendSnapshot(nil, root, in, 1))

@@ -21,7 +21,7 @@ const (
 func committed(t testing.TB, changes ...func(*workbench.Options)) *bench {
 	t.Helper()
 	b := newBench(t, changes...)
-	if err := b.Stamp(ctx, "wb1", 1); err != nil {
+	if err := b.Stamp(ctx, "wb1"); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -223,7 +223,7 @@ func TestUnknownSnapshots(t *testing.T) {
 	b := committed(t)
 	b.put("a", "x")
 	b.snapshot("mine", nil)
-	if err := b.Stamp(ctx, "wb2", 1); err != nil {
+	if err := b.Stamp(ctx, "wb2"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Snapshot(ctx, &op.WorkbenchSnapshotRequest{ID: "wb2", Name: ptr("theirs")}); err != nil {

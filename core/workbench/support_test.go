@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/actor"
 	"github.com/sawhorse-dev/sawhorse/core/blob"
+	"github.com/sawhorse-dev/sawhorse/core/clock"
 	"github.com/sawhorse-dev/sawhorse/core/fault"
+	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/kv/kvtest"
 	"github.com/sawhorse-dev/sawhorse/core/timer"
 	"github.com/sawhorse-dev/sawhorse/core/workbench"
@@ -38,6 +41,25 @@ func newBench(t testing.TB, changes ...func(*workbench.Options)) *bench {
 	b.open(changes...)
 	t.Cleanup(func() { b.closeBodies() })
 	return b
+}
+
+// newBenchAt is newBench on a clock that stands at an instant.
+func newBenchAt(t testing.TB, at time.Time, changes ...func(*workbench.Options)) *bench {
+	t.Helper()
+	b := &bench{env: kvtest.New(t, func(o *kv.Options) { o.Clock = clock.NewFake(at) }), t: t}
+	b.open(changes...)
+	t.Cleanup(func() { b.closeBodies() })
+	return b
+}
+
+// holds counts the holds of a kind.
+func (b *bench) holds(kind byte) int {
+	b.t.Helper()
+	n, err := b.HoldsOf(ctx, kind)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return n
 }
 
 func (b *bench) open(changes ...func(*workbench.Options)) {

@@ -64,6 +64,9 @@ type Workbench struct {
 	loads   *semaphore.Weighted
 	slow    slowLane
 	care    care
+	commits flights
+	// onStep is told of the steps of long operations; tests set it.
+	onStep func(step string)
 }
 
 var (
@@ -77,7 +80,17 @@ const loadBudgetBytes = 64 << 20
 
 // Govern tells core/blob which rows of this package embed bodies. It is called
 // once, before the store's first update.
-func Govern(b *blob.Store) { b.Govern(keys.SpacePathRecord, bodiesOf) }
+func Govern(b *blob.Store) {
+	b.Govern(keys.SpacePathRecord, bodiesOf)
+	b.Govern(keys.SpaceCommit, func(value []byte) ([]record.Body, error) {
+		c, err := record.DecodeCommit(value)
+		return []record.Body{c.Envelope}, err
+	})
+	b.Govern(keys.SpaceCommitOperation, func(value []byte) ([]record.Body, error) {
+		o, err := record.DecodeCommitOperation(value)
+		return []record.Body{o.Body}, err
+	})
+}
 
 // New returns the Workbench of a store, registers its checks there and its
 // handlers with the timers.
@@ -151,6 +164,23 @@ func (w *Workbench) tenant(ctx context.Context) (*tenant, error) {
 	}
 	t, _ := w.tenants.LoadOrStore(p.Tenant, &tenant{root: root, living: make(map[string]life)})
 	return t.(*tenant), nil
+}
+
+// tenantOf returns the tenant of a registered root of this area.
+func (w *Workbench) tenantOf(root kv.Root, name kv.RootName) (*tenant, error) {
+	id, err := hex.DecodeString(name.Tenant)
+	if err != nil || len(id) != 16 {
+		return nil, corrupt(errors.New("workbench: a root of no tenant"))
+	}
+	t, _ := w.tenants.LoadOrStore([16]byte(id), &tenant{root: root, living: make(map[string]life)})
+	return t.(*tenant), nil
+}
+
+// pause marks a step of a long operation.
+func (w *Workbench) pause(step string) {
+	if w.onStep != nil {
+		w.onStep(step)
+	}
 }
 
 func (t *tenant) known(id string) (life, bool) {

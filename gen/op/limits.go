@@ -90,6 +90,8 @@ const (
 	LimitEditMaxAttempts int64 = 5
 	// LimitAppendMaxAttempts, in attempts: tries of one append before it gives up against other writers (ours).
 	LimitAppendMaxAttempts int64 = 5
+	// LimitMaxManifestBytes, in bytes: canonical run manifest of a commit (ours).
+	LimitMaxManifestBytes int64 = 1048576
 	// LimitSnapshotDefaultTtlDays, in days: lease when none is asked for (workbench contract, Tool Surface).
 	LimitSnapshotDefaultTtlDays int64 = 7
 	// LimitSnapshotMaxTtlDays, in days: longest lease (workbench contract, Tool Surface).

@@ -44,6 +44,9 @@ const (
 	// A path is relative to its section: no leading or trailing slash, no empty, '.' or '..' component, no
 	// backslash, no NUL, and without the section's own name in front.
 	ReasonWBBadPath Reason = "WB_BAD_PATH"
+	// The workbench stands on another commit. To take its place, look at what it holds and send the commit with
+	// replace set to true.
+	ReasonWBCommitConflict Reason = "WB_COMMIT_CONFLICT"
 	// Stored data does not match its checksum; nothing was changed. Have the operator run check.
 	ReasonWBCorrupt Reason = "WB_CORRUPT"
 	// A restore still reads this snapshot; retire it when the restore has ended.
@@ -166,6 +169,9 @@ var faces = map[Reason]Face{
 	},
 	ReasonWBBadPath: {HTTPStatus: 400, Connect: "invalid_argument", Retryable: false, Text: "A path is relative to its section: no leading or trailing slash, no empty, '.' or '..' component, no backslash, no NUL, and without the section's own name in front.",
 		Code: [areaCount]string{"InvalidArguments", "", "", ""},
+	},
+	ReasonWBCommitConflict: {HTTPStatus: 409, Connect: "aborted", Retryable: true, Text: "The workbench stands on another commit. To take its place, look at what it holds and send the commit with replace set to true.",
+		Code: [areaCount]string{"WorkbenchCommitConflict", "", "", ""},
 	},
 	ReasonWBCorrupt: {HTTPStatus: 500, Connect: "data_loss", Retryable: false, Text: "Stored data does not match its checksum; nothing was changed. Have the operator run check.",
 		Code: [areaCount]string{"InvalidState", "", "", ""},
@@ -293,6 +299,7 @@ var Reasons = []Reason{
 	ReasonWBBadCursor,
 	ReasonWBBadID,
 	ReasonWBBadPath,
+	ReasonWBCommitConflict,
 	ReasonWBCorrupt,
 	ReasonWBForkRetentionActive,
 	ReasonWBGenerationConflict,

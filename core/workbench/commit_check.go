@@ -1,0 +1,88 @@
+package workbench
+
+import (
+	"context"
+
+	"github.com/sawhorse-dev/sawhorse/core/keys"
+	"github.com/sawhorse-dev/sawhorse/core/kv"
+	"github.com/sawhorse-dev/sawhorse/core/record"
+	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
+)
+
+// runCommits verifies what is stored of commits (WB-16 to WB-19).
+func (k *checker) runCommits(ctx context.Context) {
+	commits := map[keys.Incarnation]map[keys.CommitIdentity]record.Commit{}
+	k.scan(ctx, keys.SpaceCommit, func(key []byte, value kv.Value) {
+		_, in, id, err := keys.CutCommit(key)
+		if err != nil {
+			k.problem("WB-16", key, "%v", err)
+			return
+		}
+		c, err := record.DecodeCommit(value.Bytes)
+		if err != nil {
+			k.problem("WB-16", key, "%v", err)
+			return
+		}
+		c.Envelope = record.Body{SHA256: c.Envelope.SHA256, Length: c.Envelope.Length}
+		if commits[in] == nil {
+			commits[in] = map[keys.CommitIdentity]record.Commit{}
+		}
+		commits[in][id] = c
+		if (c.Parent == nil) != (c.Generation == 1) {
+			k.problem("WB-16", key, "generation %d does not fit what it replaced", c.Generation)
+		}
+		if c.Frozen >= uint64(value.Rev) {
+			k.problem("WB-18", key, "it froze revision %d, and was published by %d", c.Frozen, value.Rev)
+		}
+		if want := commitIdentity(k.ids[in], digestURI(c.Content), digestURI(c.Manifest)); want != id {
+			k.problem("WB-16", key, "its identity does not follow from what it says")
+		}
+	})
+	k.scan(ctx, keys.SpaceCommitHead, func(key []byte, value kv.Value) {
+		_, in, err := keys.CutCommitHead(key)
+		if err != nil {
+			k.problem("WB-17", key, "%v", err)
+			return
+		}
+		h, err := record.DecodeCommitHead(value.Bytes)
+		if err != nil {
+			k.problem("WB-17", key, "%v", err)
+			return
+		}
+		c, ok := commits[in][h.Identity]
+		if !ok || c.Generation != h.Generation {
+			k.problem("WB-17", key, "the head names a commit that does not exist with generation %d", h.Generation)
+			return
+		}
+		stored, ok, err := k.v.Get(keys.AppendPathRecord(nil, k.root, in, jail.RunManifest))
+		if err != nil {
+			k.problem("WB-0", key, "%v", err)
+			return
+		}
+		var f record.File
+		if ok {
+			f, err = record.DecodeFile(stored.Bytes)
+		}
+		if !ok || err != nil || f.Body.SHA256 != c.Envelope.SHA256 || f.Body.Length != c.Envelope.Length || f.Generation != c.ManifestGeneration || f.ContentType != manifestType {
+			k.problem("WB-17", key, "the run manifest is not that of the head")
+		}
+	})
+	k.scan(ctx, keys.SpaceCommitOperation, func(key []byte, value kv.Value) {
+		_, in, id, err := keys.CutCommitOperation(key)
+		if err != nil {
+			k.problem("WB-19", key, "%v", err)
+			return
+		}
+		o, err := record.DecodeCommitOperation(value.Bytes)
+		if err != nil {
+			k.problem("WB-19", key, "%v", err)
+			return
+		}
+		if _, ok := commits[in][id]; ok {
+			k.problem("WB-19", key, "the commit is published, and still under way")
+		}
+		if k.ids[in] != o.Workbench {
+			k.problem("WB-19", key, "it is a commit of %q in the incarnation of %q", o.Workbench, k.ids[in])
+		}
+	})
+}
