@@ -36,13 +36,21 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 	return nil
 }
 
+// refuseRestoring refuses a directory in which a restore has not come to its end:
+// its last step gives the store's files their name.
 func (s *Store) refuseRestoring() error {
-	switch _, err := s.fs.Stat(s.fs.PathJoin(s.opts.Dir, RestoringDir)); {
-	case err == nil:
-		return ErrRestoring
-	case oserror.IsNotExist(err):
-		return nil
-	default:
-		return err
+	for _, c := range []struct {
+		name    string
+		refused bool
+	}{{storeDir, false}, {RestoringDir, true}} {
+		switch _, err := s.fs.Stat(s.fs.PathJoin(s.opts.Dir, c.name)); {
+		case err == nil && c.refused:
+			return ErrRestoring
+		case err == nil:
+			return nil
+		case !oserror.IsNotExist(err):
+			return err
+		}
 	}
+	return nil
 }
