@@ -158,3 +158,18 @@ func BenchmarkAppendWorst(b *testing.B) {
 		}
 	}
 }
+
+// The short ids that clients derive from a root and a commit.
+func TestCommitWorkflowVectors(t *testing.T) {
+	root, commit := bytes.Repeat([]byte{1}, 16), bytes.Repeat([]byte{3}, 32)
+	for domain, want := range map[string]string{
+		"nokv.cli.commit-operation":             "6c69f78792b72f1d86353313a9edc4e4",
+		"nokv.cli.commit-manifest-operation.v2": "fc654ed78a4774bcdd44cc7381978188",
+		"nokv.cli.commit-manifest-revision.v2":  "d879f0983c8c4549e90b7026bcc52621",
+	} {
+		sum := NewIdentity(domain).Fixed(root).Bytes(commit).Sum()
+		if got := hex.EncodeToString(sum[:16]); got != want {
+			t.Errorf("%s: %s, want %s", domain, got, want)
+		}
+	}
+}
