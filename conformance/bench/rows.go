@@ -35,6 +35,8 @@ var rows = []row{
 	{name: "put-1", what: "durable put_file of 1 KiB over HTTP, one client : bare net/http + Pebble synced set", target: 0.70, stretch: 0.80, measure: putFile(1)},
 	{name: "list", what: "time of one page of a large directory : of a directory of 1,000 files", target: 3, less: true, measure: listPage},
 	{name: "body", what: "VmHWM while one body streams in and out, in MiB", target: 256, less: true, measure: bodyMemory},
+	{name: "append", what: "time of an append of 1 KiB to a large file : to an empty one", target: 2, less: true, measure: appendLarge},
+	{name: "million", what: "what has to cost the same with a million files", measure: million},
 	{name: "pebble", what: "bare Pebble", measure: barePebble},
 }
 
