@@ -30,6 +30,9 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) error {
 		return err
 	}
 	defer s.leave()
+	if s.readOnly.on.Load() {
+		return s.noSpace()
+	}
 	if err := s.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return fmt.Errorf("kv: checkpoint: %w", err)
 	}

@@ -31,5 +31,5 @@
 //	KV-11  When the log fails, the process ends; no answer claims more than the
 //	       log holds.
 //	KV-12  Below the floor of free disk space updates are refused, before the
-//	       log is touched; reads go on.
+//	       log is touched; reads go on, over a restart too, and whatever is free.
 package kv

@@ -49,7 +49,10 @@ func (s *Store) openPebble() (err error) {
 	} else if err != nil {
 		return err
 	}
-	s.db, err = pebble.Open(dir, s.pebbleOptions())
+	if s.space.tight {
+		return s.openReadOnly(dir, s.space.free)
+	}
+	s.db, err = pebble.Open(dir, s.pebbleOptions(false))
 	return err
 }
 
@@ -61,7 +64,7 @@ func (s *Store) makeStore(dir string) error {
 	if err := makeDir(s.fs, fresh); err != nil {
 		return err
 	}
-	db, err := pebble.Open(fresh, s.pebbleOptions())
+	db, err := pebble.Open(fresh, s.pebbleOptions(false))
 	if err != nil {
 		return err
 	}
@@ -77,9 +80,10 @@ func (s *Store) makeStore(dir string) error {
 	return syncDir(s.fs, s.opts.Dir)
 }
 
-func (s *Store) pebbleOptions() *pebble.Options {
+func (s *Store) pebbleOptions(readOnly bool) *pebble.Options {
 	schema := cockroachkvs.KeySchema
 	o := &pebble.Options{
+		ReadOnly:           readOnly,
 		FS:                 vfs.OnDiskFull(markerFS{s.fs}, func() { s.space.full(s) }),
 		Cache:              s.cache,
 		FormatMajorVersion: pebbleFormat,

@@ -58,6 +58,9 @@ func (s *Store) Reap(ctx context.Context) (ReapResult, error) {
 	defer s.leave()
 	s.reapMu.Lock()
 	defer s.reapMu.Unlock()
+	if s.readOnly.on.Load() {
+		return total, s.noSpace()
+	}
 	roots, _ := s.Roots()
 	for _, root := range roots {
 		r, err := s.reapRoot(ctx, root.state)

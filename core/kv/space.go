@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,9 @@ type diskSpace struct {
 	// The rest is used by one goroutine at a time: in a turn, or at open and close.
 	probedAt time.Time
 	known    bool
+	// free is what prepare found, tight that it may be too little to open.
+	free  int64
+	tight bool
 
 	// ballastMu protects ballast, which says that the file is there: whichever
 	// write meets a full disk deletes it.
@@ -53,12 +57,13 @@ const (
 	fullPause = 500 * time.Millisecond
 )
 
-// ErrNoSpace says that the disk has too little free to open the directory.
+// ErrNoSpace says that the disk has too little free to begin a directory.
 var ErrNoSpace = errors.New("kv: the disk is full")
 
 // prepare is called before the engine opens, which replays the log into tables
 // and so needs room. On a disk without, the ballast goes first; when that is not
-// enough the engine would try for ever, and is not begun.
+// enough the engine would try for ever, and is opened for reading at first. A
+// directory in which there is nothing to read is not begun.
 func (d *diskSpace) prepare(s *Store) error {
 	if s.opts.FreeSpaceFloorBytes == 0 {
 		return nil
@@ -67,9 +72,13 @@ func (d *diskSpace) prepare(s *Store) error {
 	if err != nil && !oserror.IsNotExist(err) {
 		return err
 	}
-	d.ballast = err == nil
-	free, ok, err := s.freeBytes()
-	if err != nil || !ok {
+	if d.ballast = err == nil; d.ballast {
+		if err := d.private(s); err != nil {
+			return err
+		}
+	}
+	ok := false
+	if d.free, ok, err = s.freeBytes(); err != nil || !ok {
 		return err
 	}
 	logs, err := s.logBytes()
@@ -77,14 +86,14 @@ func (d *diskSpace) prepare(s *Store) error {
 		return err
 	}
 	need := logs + openMargin
-	if free < need && d.dropBallast(s) {
-		if free, _, err = s.freeBytes(); err != nil {
+	if d.free < need && d.dropBallast(s) {
+		if d.free, _, err = s.freeBytes(); err != nil {
 			return err
 		}
 	}
-	if free < need {
-		return fmt.Errorf("%w: opening the data directory needs about %d MiB free, and %d are; nothing is lost: make room and start again",
-			ErrNoSpace, (need+(1<<20)-1)>>20, free>>20)
+	d.tight = d.free < need
+	if _, err := s.fs.Stat(s.fs.PathJoin(s.opts.Dir, storeDir)); d.tight && oserror.IsNotExist(err) {
+		return fmt.Errorf("%w: a new data directory needs about %d MiB free, and %d are", ErrNoSpace, openMargin>>20, d.free>>20)
 	}
 	return nil
 }
@@ -117,6 +126,9 @@ func (d *diskSpace) open(s *Store) error {
 		return nil
 	}
 	d.known = true
+	if s.readOnly.on.Load() {
+		return nil
+	}
 	return d.probe(s)
 }
 
@@ -163,6 +175,9 @@ func (d *diskSpace) wrote(n int) { d.unprobed.Add(int64(n)) }
 // admit returns RESOURCE_EXHAUSTED when the disk has less than the floor free.
 // It is called in a turn.
 func (d *diskSpace) admit(s *Store) error {
+	if s.readOnly.on.Load() {
+		return s.noSpace()
+	}
 	if !d.known {
 		return nil
 	}
@@ -173,10 +188,15 @@ func (d *diskSpace) admit(s *Store) error {
 		}
 	}
 	if d.low.Load() {
-		s.counters.noSpace.Add(1)
-		return fault.New(op.ReasonResourceExhausted, "")
+		return s.noSpace()
 	}
 	return nil
+}
+
+// noSpace is the refusal of an update.
+func (s *Store) noSpace() error {
+	s.counters.noSpace.Add(1)
+	return fault.New(op.ReasonResourceExhausted, "")
 }
 
 func (d *diskSpace) probe(s *Store) error {
@@ -214,7 +234,7 @@ func (s *Store) roomToReap() bool {
 		return true
 	}
 	free, ok, err := s.freeBytes()
-	return err == nil && (!ok || free >= reapMargin)
+	return err == nil && !s.readOnly.on.Load() && (!ok || free >= reapMargin)
 }
 
 func (d *diskSpace) path(s *Store) string { return s.fs.PathJoin(s.opts.Dir, ballastName) }
@@ -227,7 +247,7 @@ func (d *diskSpace) fill(s *Store) error {
 	}
 	// Preallocate takes the blocks; where a file system only pretends to, there is
 	// nothing to give back later, and the floor alone protects the log.
-	err = errors.Join(f.Preallocate(0, s.opts.BallastBytes), f.Sync(), f.Close())
+	err = errors.Join(d.private(s), f.Preallocate(0, s.opts.BallastBytes), f.Sync(), f.Close())
 	if err != nil {
 		return errors.Join(err, s.fs.Remove(d.path(s)))
 	}
@@ -235,6 +255,15 @@ func (d *diskSpace) fill(s *Store) error {
 	d.ballast = true
 	d.ballastMu.Unlock()
 	return nil
+}
+
+// private makes the ballast a file of the owner's alone. File systems in memory
+// know no modes.
+func (d *diskSpace) private(s *Store) error {
+	if s.fs != diskFS() {
+		return nil
+	}
+	return os.Chmod(d.path(s), 0o600)
 }
 
 // CheckSpace returns RESOURCE_EXHAUSTED when the disk has less than the floor

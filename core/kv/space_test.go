@@ -1,8 +1,14 @@
 package kv_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -154,26 +160,180 @@ func TestOpeningOnAFullDisk(t *testing.T) {
 	}
 }
 
-// Where there is no ballast to give, the engine is not begun: it would try for ever.
-func TestADiskTooFullToOpen(t *testing.T) {
-	inner, extra := kvtest.NewCrashFS(), uint64(1<<30)
-	o := kv.Options{FS: kvtest.WithFreeSpace(inner, func() uint64 { return extra }), Dir: "data", NoBackground: true, BallastBytes: -1, IDs: kvtest.IDs(1)}
-	s, err := kv.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	extra = 1 << 20
+// Where there is no ballast to give, a new directory is not begun.
+func TestADiskTooFullToBegin(t *testing.T) {
+	extra := uint64(1 << 20)
+	o := kv.Options{FS: kvtest.WithFreeSpace(kvtest.NewCrashFS(), func() uint64 { return extra }), Dir: "data", NoBackground: true, BallastBytes: -1, IDs: kvtest.IDs(1)}
 	if _, err := kv.Open(o); !errors.Is(err, kv.ErrNoSpace) {
 		t.Fatalf("opened with a MiB free: %v", err)
 	}
 	extra = 1 << 30
-	if s, err = kv.Open(o); err != nil {
+	s, err := kv.Open(o)
+	if err != nil {
 		t.Fatalf("with space again: %v", err)
 	}
 	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// fullDisk is a disk on which every write fails while it is full.
+type fullDisk struct {
+	full  atomic.Bool
+	wrote atomic.Int64
+}
+
+func (d *fullDisk) of(inner kv.FS) kv.FS {
+	fs := kvtest.Intercept(inner, func(o kvtest.FileOp) error {
+		// Locks take no space.
+		if !d.full.Load() || !o.Write || strings.HasSuffix(o.Path, "/LOCK") {
+			return nil
+		}
+		d.wrote.Add(1)
+		return syscall.ENOSPC
+	})
+	return kvtest.WithFreeSpace(fs, func() uint64 {
+		if d.full.Load() {
+			return 0
+		}
+		return 1 << 30
+	})
+}
+
+// KV-12: a directory is opened on a disk with no space at all and no ballast to give. What was acknowledged is read from the
+// log, nothing is written, and the first update that comes when there is space takes effect.
+func TestOpeningForReadingOnly(t *testing.T) {
+	var disk fullDisk
+	var log bytes.Buffer
+	left := afterKill(t, 300)
+	disk.full.Store(true)
+	e := kvtest.New(t, func(o *kv.Options) {
+		o.FS, o.FreeSpaceFloorBytes, o.BallastBytes = disk.of(left), 100<<20, -1
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	root := e.Root("test", "a")
+	want := "x=value 299@300 "
+	for n := range 20 {
+		e.Clock.Advance(time.Second)
+		if got := dump(t, e.Store, root, 300); got != want {
+			t.Fatalf("reads: %q", got)
+		}
+		if err := tryPut(e, root, "new"); !fault.Is(err, op.ReasonResourceExhausted) {
+			t.Fatalf("update %d: %v", n, err)
+		}
+		if err := e.Update(ctx, root, func(*kv.Tx) error { return errTaken }); !errors.Is(err, errTaken) {
+			t.Fatalf("a refusal with a better reason: %v", err)
+		}
+		// An instant that is told has to be kept (KV-10), and cannot be.
+		if err := e.Update(ctx, root, func(tx *kv.Tx) error { tx.Now(); return nil }); !fault.Is(err, op.ReasonResourceExhausted) {
+			t.Fatalf("an update that was told the time: %v", err)
+		}
+		if _, err := e.Store.Root(ctx, "test", "tenant", "b"); !fault.Is(err, op.ReasonResourceExhausted) {
+			t.Fatalf("a new root: %v", err)
+		}
+	}
+	for what, err := range map[string]error{
+		"reaping": second(e.Reap(ctx)), "a checkpoint": e.Checkpoint(ctx, "copy"), "a file beside": e.CheckSpace(),
+	} {
+		if !fault.Is(err, op.ReasonResourceExhausted) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if st := e.Stats(); !st.LowSpace || st.UpdatesNoSpace == 0 || disk.wrote.Load() != 0 {
+		t.Errorf("%d writes; %+v", disk.wrote.Load(), st)
+	}
+	if err := e.Store.Check(ctx).Err(); err != nil {
+		t.Error(err)
+	}
+	// A restart changes nothing.
+	e.Reopen()
+	root = e.Root("test", "a")
+	if got := dump(t, e.Store, root, 300); got != want {
+		t.Errorf("reads after a restart: %q", got)
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 2 {
+		t.Errorf("%d lines in the log for two starts:\n%s", lines, log.String())
+	}
+
+	disk.full.Store(false)
+	e.Clock.Advance(time.Second)
+	if err := tryPut(e, root, "new"); err != nil {
+		t.Fatalf("KV-12: updates do not resume: %v", err)
+	}
+	if got := dump(t, e.Store, root, 301); got != "x=new@301 " || e.LowSpace() {
+		t.Errorf("afterwards: %q, low %v", got, e.LowSpace())
+	}
+	if got := dump(t, e.Store, root, 300); got != want {
+		t.Errorf("KV-4: the revision before: %q", got)
+	}
+	again := kvtest.New(t, func(o *kv.Options) { o.FS = kvtest.CrashClone(left, 1) })
+	if got := dump(t, again.Store, again.Root("test", "a"), 301); got != "x=new@301 " {
+		t.Errorf("KV-3: after a power cut: %q", got)
+	}
+}
+
+// afterKill returns what is left of a store that was killed after n updates, all of them in its log.
+func afterKill(t *testing.T, n int) kv.FS {
+	fs := kvtest.NewCrashFS()
+	e := kvtest.New(t, func(o *kv.Options) { o.FS, o.FreeSpaceFloorBytes = fs, -1 })
+	root := e.Root("test", "a")
+	for i := range n {
+		if err := tryPut(e, root, fmt.Sprint("value ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return kvtest.CrashClone(fs, 1)
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Readers and writers go on over a change of engines; one that calls the store from inside a View puts the change off, and
+// does not hang.
+func TestTheEngineChangesUnderLoad(t *testing.T) {
+	var disk fullDisk
+	left := afterKill(t, 1)
+	disk.full.Store(true)
+	e := kvtest.New(t, func(o *kv.Options) {
+		o.FS, o.FreeSpaceFloorBytes, o.BallastBytes, o.Clock = disk.of(left), 100<<20, -1, nil
+	})
+	root := e.Root("test", "a")
+	nested := func() error {
+		return e.View(ctx, root, func(*kv.View) error { return tryPut(e, root, "nested") })
+	}
+	if err := nested(); !fault.Is(err, op.ReasonResourceExhausted) {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if got, err := tryDump(e.Store, root, 1); err != nil || got != "x=value 0@1 " {
+					t.Errorf("a read: %q, %v", got, err)
+					return
+				}
+			}
+		})
+	}
+	disk.full.Store(false)
+	for {
+		err := tryPut(e, root, "two")
+		if err == nil {
+			break
+		}
+		if !fault.Is(err, op.ReasonResourceExhausted) {
+			t.Fatal(err)
+		}
+		runtime.Gosched()
+	}
+	close(stop)
+	group.Wait()
+	if err := nested(); err != nil {
 		t.Error(err)
 	}
 }

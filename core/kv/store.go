@@ -106,9 +106,11 @@ type Store struct {
 
 	idsMu sync.Mutex
 
-	space diskSpace
+	space    diskSpace
+	readOnly readOnly
 
-	// users counts the calls that are inside the store; closing adds closedBit.
+	// users counts the calls that are inside the store; closing adds closedBit, a
+	// change of engines pausedBit for as long as it takes.
 	users       atomic.Int64
 	drained     chan struct{}
 	drainedOnce sync.Once
@@ -133,12 +135,15 @@ type Store struct {
 	complaints complaints
 }
 
-const closedBit = 1 << 62
+const (
+	closedBit = 1 << 62
+	pausedBit = 1 << 61
+)
 
 // Open opens the data directory, and makes it when there is none. What was
 // acknowledged before is there; what was not is there whole or not at all.
 //
-// Errors: ErrFormat when a newer program wrote the directory; ErrRestoring; ErrNoSpace; an
+// Errors: ErrFormat when a newer program wrote the directory; ErrRestoring; ErrNoSpace for a new one; an
 // error of the file system otherwise, also when another process has it open.
 func Open(o Options) (*Store, error) {
 	o = withDefaults(o)
@@ -150,6 +155,7 @@ func Open(o Options) (*Store, error) {
 		drained: make(chan struct{}),
 		dead:    make(chan struct{}),
 	}
+	s.readOnly.drained = make(chan struct{}, 1)
 	s.ids = lockedReader{&s.idsMu, o.IDs}
 	if err := s.refuseRestoring(); err != nil {
 		return nil, err
@@ -381,9 +387,11 @@ func (s *Store) scanBare(space byte, root uint32, fn func(key, value []byte) err
 // closes the files. Calls that wait for their turn, and later ones, fail with
 // ErrClosed as their cause. The second Close returns ErrClosed.
 func (s *Store) Close() error {
+	s.readOnly.mu.Lock() // a change of engines ends first
 	for {
 		n := s.users.Load()
 		if n&closedBit != 0 {
+			s.readOnly.mu.Unlock()
 			return ErrClosed
 		}
 		if s.users.CompareAndSwap(n, n|closedBit) {
@@ -393,6 +401,7 @@ func (s *Store) Close() error {
 			break
 		}
 	}
+	s.readOnly.mu.Unlock()
 	s.seq.close(errClosed())
 	s.background.stop()
 	<-s.drained
@@ -400,7 +409,10 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) shut() error {
-	err := s.db.Close()
+	var err error
+	if s.db != nil {
+		err = s.db.Close()
+	}
 	s.cache.Unref()
 	return err
 }
@@ -410,11 +422,19 @@ func errClosed() error {
 }
 
 // enter lets a call into the store; leave lets it out. A closed or dead store
-// admits nobody.
+// admits nobody, a paused one lets wait.
 func (s *Store) enter() error {
-	if s.users.Add(1)&closedBit != 0 {
+	for {
+		n := s.users.Add(1)
+		if n&(closedBit|pausedBit) == 0 {
+			break
+		}
 		s.leave()
-		return errClosed()
+		if n&closedBit != 0 {
+			return errClosed()
+		}
+		s.readOnly.mu.Lock()
+		s.readOnly.mu.Unlock() //nolint:staticcheck // an empty section: only to wait
 	}
 	select {
 	case <-s.dead:
@@ -426,9 +446,15 @@ func (s *Store) enter() error {
 }
 
 func (s *Store) leave() {
-	if s.users.Add(-1) == closedBit {
-		// Late callers that are refused bring the count to zero again and again.
+	// Late callers that are refused bring the count to zero again and again.
+	switch s.users.Add(-1) {
+	case closedBit:
 		s.drainedOnce.Do(func() { close(s.drained) })
+	case pausedBit:
+		select {
+		case s.readOnly.drained <- struct{}{}:
+		default:
+		}
 	}
 }
 

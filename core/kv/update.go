@@ -45,6 +45,7 @@ func (s *Store) update(ctx context.Context, root Root, c class, fn func(tx *Tx) 
 	if root.state == nil {
 		return ErrForeignKey
 	}
+	s.goOn()
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -147,6 +148,9 @@ func (s *Store) applyClockMark() (commit, error) {
 // apply hands a batch to Pebble, in the caller's turn: it is visible to later
 // turns when apply returns, and on its way to the disk.
 func (s *Store) apply(b *pebble.Batch, st *rootState, rev Revision) (*commit, error) {
+	if s.readOnly.on.Load() {
+		return nil, errors.Join(s.noSpace(), b.Close())
+	}
 	s.counters.bytes.Add(uint64(b.Len()))
 	s.space.wrote(b.Len())
 	number := s.lastNumber + 1
