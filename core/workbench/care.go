@@ -71,15 +71,37 @@ func (w *Workbench) inBackground(fn func(ctx context.Context)) bool {
 	return true
 }
 
+// recoverEvery is how long what could not be finished waits for another try.
+const recoverEvery = 5 * time.Second
+
 // Start begins what goes on in the background: what an earlier process has left
-// unfinished comes to its end.
+// unfinished comes to its end, and so does what fails on its way here, such as on
+// a full disk.
 func (w *Workbench) Start(log *slog.Logger) {
+	w.paced.Store(true)
+	w.unfinished()
 	w.inBackground(func(ctx context.Context) {
-		if err := w.Recover(ctx); err != nil && ctx.Err() == nil {
-			log.Error("unfinished work of an earlier process is left as it is", "error", err.Error())
+		timer := w.store.Clock().NewTimer(0)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C():
+			}
+			if w.left.Swap(false) {
+				if err := w.Recover(ctx); err != nil && ctx.Err() == nil {
+					w.unfinished()
+					log.Error("unfinished work is left as it is, and tried again", "error", err.Error())
+				}
+			}
+			timer.Reset(recoverEvery)
 		}
 	})
 }
+
+// unfinished notes that there is work to take to its end.
+func (w *Workbench) unfinished() { w.left.Store(true) }
 
 // StartCheck begins a check of the whole store, unless one runs already, and
 // reports on the one that runs. The check goes on when the caller has left.

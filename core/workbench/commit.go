@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/blob"
 	"github.com/sawhorse-dev/sawhorse/core/canon"
@@ -131,6 +132,9 @@ func (w *Workbench) carryOut(ctx context.Context, t *tenant, c *commitRequest) (
 	w.pause("prepared")
 	done, err := w.finishCommit(ctx, t, in, c, o)
 	if err != nil {
+		if !fault.Is(err, op.ReasonWBCommitConflict) {
+			w.unfinished()
+		}
 		return nil, err
 	}
 	return commitResult(c, done, false), nil
@@ -269,7 +273,24 @@ func (w *Workbench) stageCommit(ctx context.Context, t *tenant, in keys.Incarnat
 
 // treePage is how many files one View of a tree shows: short enough that no View
 // of a large one keeps the engine from freeing anything.
-const treePage = 4096
+const treePage = 512
+
+// breathe lets other work go first between two pages of a long reading: for as
+// long as the page took, so that it takes half a processor at most and a client
+// with one short call waits for one page.
+func (w *Workbench) breathe(ctx context.Context, began time.Time) error {
+	if !w.paced.Load() {
+		return ctx.Err()
+	}
+	timer := w.store.Clock().NewTimer(min(max(w.store.Clock().Now().Sub(began), 200*time.Microsecond), 5*time.Millisecond))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
+}
 
 // hashTree digests the files at a held revision, with virtual in the place of
 // the run manifest.
@@ -300,6 +321,7 @@ func (w *Workbench) eachFile(ctx context.Context, t *tenant, in keys.Incarnation
 	upper := keys.AppendEnd(nil, prefix)
 	next := prefix
 	for next != nil {
+		began := w.store.Clock().Now()
 		err := w.store.ViewAt(ctx, t.root, rev, func(v *kv.View) error {
 			from := next
 			next = nil
@@ -326,6 +348,9 @@ func (w *Workbench) eachFile(ctx context.Context, t *tenant, in keys.Incarnation
 			}
 			return it.Err()
 		})
+		if err == nil && next != nil {
+			err = w.breathe(ctx, began)
+		}
 		if err != nil {
 			return err
 		}
@@ -444,30 +469,11 @@ func (t *tenant) unfinished(ctx context.Context, s *kv.Store) (left []unfinished
 // recoverCommit goes on from what is stored alone: the request is made again out
 // of it, and must have the digest of the first one (WB-20).
 func (w *Workbench) recoverCommit(ctx context.Context, t *tenant, u unfinished) error {
-	text, err := w.loadBody(ctx, t, u.o.Body)
-	if err != nil {
-		return err
-	}
-	c := &commitRequest{replace: u.o.Replace, projected: u.o.Projection}
-	c.id, c.path, c.content, c.manifest, c.manifestSum, c.identity = u.o.Workbench, w.root.Workbench(u.o.Workbench), u.o.Content, text, u.o.Manifest, u.id
-	if u.o.Staged {
-		e, err := parseRunEnvelope(text)
-		if err != nil {
-			return corrupt(err)
-		}
-		if e.seconds != u.o.AtMillis/1000 || e.id != c.id {
-			return corrupt(errors.New("workbench: a staged run manifest of another commit (WB-20)"))
-		}
-		c.manifest, c.manifestSum, c.path = e.manifest, e.manifestSum, e.path
-	}
-	if c.projection() != u.o.Projection || canon.Sum(c.manifest) != u.o.Manifest || c.path != w.root.Workbench(c.id) {
-		return corrupt(errors.New("workbench: an unfinished commit is not what it was asked to be (WB-20)"))
-	}
-	f, ours := w.commits.board(flightKey{t.root.ID(), c.id, c.identity})
+	f, ours := w.commits.board(flightKey{t.root.ID(), u.o.Workbench, u.id})
 	if !ours {
 		return nil // a caller has come back for it
 	}
-	res, err := w.resume(ctx, t, u, c)
+	res, err := w.resume(ctx, t, u)
 	f.land(res, err)
 	if fault.Is(err, op.ReasonWBCommitConflict) {
 		return nil
@@ -475,7 +481,46 @@ func (w *Workbench) recoverCommit(ctx context.Context, t *tenant, u unfinished) 
 	return err
 }
 
-func (w *Workbench) resume(ctx context.Context, t *tenant, u unfinished, c *commitRequest) (*op.WorkbenchCommitResult, error) {
+// remade makes the request of an unfinished commit again.
+func (w *Workbench) remade(ctx context.Context, t *tenant, id keys.CommitIdentity, o record.CommitOperation) (*commitRequest, error) {
+	text, err := w.loadBody(ctx, t, o.Body)
+	if err != nil {
+		return nil, err
+	}
+	c := &commitRequest{replace: o.Replace, projected: o.Projection}
+	c.id, c.path, c.content, c.manifest, c.manifestSum, c.identity = o.Workbench, w.root.Workbench(o.Workbench), o.Content, text, o.Manifest, id
+	if o.Staged {
+		e, err := parseRunEnvelope(text)
+		if err != nil {
+			return nil, corrupt(err)
+		}
+		if e.seconds != o.AtMillis/1000 || e.id != c.id {
+			return nil, corrupt(errors.New("workbench: a staged run manifest of another commit (WB-20)"))
+		}
+		c.manifest, c.manifestSum, c.path = e.manifest, e.manifestSum, e.path
+	}
+	if c.projection() != o.Projection || canon.Sum(c.manifest) != o.Manifest || c.path != w.root.Workbench(c.id) {
+		return nil, corrupt(errors.New("workbench: an unfinished commit is not what it was asked to be (WB-20)"))
+	}
+	return c, nil
+}
+
+// resume takes an unfinished commit to its end, unless somebody has done so since
+// it was found; then it returns nothing. Nobody else is at it meanwhile.
+func (w *Workbench) resume(ctx context.Context, t *tenant, u unfinished) (*op.WorkbenchCommitResult, error) {
+	var left bool
+	err := w.store.View(ctx, t.root, func(v *kv.View) (err error) {
+		u.o, left, err = t.commitOperation(v, u.in, u.id)
+		u.o.Body = u.o.Body.Clone()
+		return err
+	})
+	if err != nil || !left {
+		return nil, err
+	}
+	c, err := w.remade(ctx, t, u.id, u.o)
+	if err != nil {
+		return nil, err
+	}
 	done, err := w.finishCommit(ctx, t, u.in, c, u.o)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -65,6 +66,9 @@ type Workbench struct {
 	slow    slowLane
 	care    care
 	commits flights
+	// paced says that long work leaves room for other calls; left that some is
+	// unfinished.
+	paced, left atomic.Bool
 	// onStep is told of the steps of long operations; tests set it.
 	onStep func(step string)
 }
