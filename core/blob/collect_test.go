@@ -4,16 +4,21 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/clock"
+	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/kv/kvtest"
 	"github.com/sawhorse-dev/sawhorse/core/record"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
 const large = MemoryLimit + 2*ChunkSize + 1
@@ -405,6 +410,57 @@ func TestCheckFindsWrongReferences(t *testing.T) {
 			e.abandon()
 		})
 	}
+}
+
+// A collector that fails tries again less and less often, however many uploads fail and wake it: on a full disk it may be
+// hours. When there is space again it does what it could not.
+func TestAFailingCollectorBacksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var free atomic.Uint64
+		free.Store(1 << 30)
+		e := &env{Env: kvtest.New(t, func(o *kv.Options) {
+			o.Clock, o.FS = clock.System(), kvtest.WithFreeSpace(o.FS, free.Load)
+			o.FreeSpaceFloorBytes, o.BallastBytes = 100<<20, -1
+		}), t: t}
+		var err error
+		if e.blobs, err = Open(e.Store, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}); err != nil {
+			t.Fatal(err)
+		}
+		defer e.blobs.Close()
+		e.blobs.Govern(keys.SpacePathRecord, bodiesOf)
+		e.root = e.Root("workbench", "r")
+		w := e.blobs.Create(ctx, e.root)
+		if _, err := w.Write(pattern(1, large)); err != nil {
+			t.Fatal(err)
+		}
+		free.Store(0)
+		time.Sleep(2 * time.Second)
+		w.Abort()
+		for range 10 * 60 { // ten minutes, two failing uploads a second
+			for range 2 {
+				time.Sleep(time.Second / 2)
+				if err := tryPut(e.Store, e.blobs, e.root, "a", pattern(1, large)); !fault.Is(err, op.ReasonResourceExhausted) {
+					t.Fatalf("an upload without space: %v", err)
+				}
+			}
+		}
+		synctest.Wait()
+		if lines := strings.Count(log.String(), "\n"); lines == 0 || lines > 30 {
+			t.Errorf("%d lines in ten minutes", lines)
+		}
+		if len(e.files()) != 1 {
+			t.Errorf("files: %v", e.files())
+		}
+		free.Store(1 << 30)
+		time.Sleep(lastRetry + time.Second)
+		e.put("small", pattern(3, 10)) // has the disk looked at
+		time.Sleep(lastRetry)
+		synctest.Wait()
+		if len(e.files()) != 0 || e.rows(keys.SpaceStaging)+e.rows(keys.SpaceLooseFile) != 0 {
+			t.Errorf("left behind: %v", e.files())
+		}
+	})
 }
 
 // The background collects without being asked. The bubble's clock is the

@@ -303,30 +303,39 @@ func (s *Store) background() {
 		<-s.stop
 		cancel()
 	}()
-	for {
+	for failures := 0; ; {
 		blocked, err := s.Collect(ctx)
-		wait := s.grace / 4
+		wait, kick := s.grace/4, s.kick
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			// What is loose stays noted; nothing is lost by trying again.
-			s.log.Error("collecting loose bodies failed; it is tried again", "error", err)
-			wait = retryCollect
+			// What is loose stays noted; nothing is lost by trying again. Every upload
+			// that fails as well would wake the collector: it is not to be woken.
+			wait, kick = min(retryCollect<<min(failures, 10), lastRetry), nil
+			failures++
+			s.log.Error("collecting loose bodies failed; it is tried again", "wait", wait, "error", err)
 		case blocked:
 			wait = retryCollect
+		}
+		if err == nil {
+			failures = 0
 		}
 		timer := s.clk.NewTimer(wait)
 		select {
 		case <-s.stop:
 			timer.Stop()
 			return
-		case <-s.kick:
+		case <-kick:
 			timer.Stop()
 		case <-timer.C():
 		}
 	}
 }
 
-// retryCollect is when the collector comes back to what it could not remove.
-const retryCollect = time.Second
+const (
+	// retryCollect is when the collector comes back to what it could not remove.
+	retryCollect = time.Second
+	// lastRetry is how long it waits at most after failures, twice as long each time.
+	lastRetry = 30 * time.Second
+)

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/record"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
 // failure is what is remembered, until a restart, of a timer whose handler
@@ -202,7 +204,8 @@ func (t *Timers) background() {
 		cancel()
 	}()
 	for ctx.Err() == nil {
-		if _, err := t.Fire(ctx); err != nil && ctx.Err() == nil {
+		// Of a full disk the store has spoken already.
+		if _, err := t.Fire(ctx); err != nil && ctx.Err() == nil && !fault.Is(err, op.ReasonResourceExhausted) {
 			t.log.Error("firing timers failed; it is tried again", "error", err)
 		}
 		sleep, any := t.sleep()
