@@ -11,3 +11,6 @@ func (c *Core) Tidy(ctx context.Context) error {
 	_, err := c.bodies.Collect(ctx)
 	return err
 }
+
+// Recover takes to its end what was left unfinished.
+func (c *Core) Recover(ctx context.Context) error { return c.workbench.Recover(ctx) }
