@@ -89,7 +89,22 @@ func (b *Body) WriteRange(ctx context.Context, w io.Writer, off, n int64) error 
 	return nil
 }
 
-// bodyReader is one WriteRange.
+// WritePieces is WriteRange for whoever looks at the bytes of a long body as they
+// come, and at all of them alike: each piece is checked before it is written
+// (BLOB-1), and the digest of a whole body is not computed.
+func (b *Body) WritePieces(ctx context.Context, w io.Writer, off, n int64) error {
+	if off < 0 || n < 0 || off > b.rec.Length-n {
+		return ErrRange
+	}
+	if b.closed.Load() {
+		return ErrClosed
+	}
+	r := bodyReader{ctx: ctx, b: b, w: w}
+	defer r.close()
+	return r.run(off, off+n)
+}
+
+// bodyReader is one WriteRange or WritePieces.
 type bodyReader struct {
 	ctx context.Context
 	b   *Body

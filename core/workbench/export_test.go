@@ -160,3 +160,26 @@ func (c Crawl) Page(ctx context.Context, w *Workbench) (files map[string]uint64,
 	}
 	return files, at.revision, w.sealCrawl(t, c.Tool, c.Query, at, append(at.anchor, '.')), nil
 }
+
+// GrepBudget changes what one call of grep does at most.
+func (w *Workbench) GrepBudget(candidates, files, bytes int64) {
+	w.grep = grepBudget{candidates, files, bytes}
+}
+
+// GrepQuery is what a cursor of grep belongs to.
+func GrepQuery(req *op.WorkbenchGrepRequest) (sum [32]byte, err error) {
+	patterns, err := grepPatterns(req)
+	return grepQuery(req, patterns), err
+}
+
+// MatchGlob is how grep matches names.
+var MatchGlob = matchGlob
+
+// GrepAnchorAgain decodes an anchor of grep and encodes it again.
+func GrepAnchorAgain(b []byte) ([]byte, error) {
+	a, err := decodeGrepAnchor(b)
+	if err != nil {
+		return nil, err
+	}
+	return a.append(nil), nil
+}

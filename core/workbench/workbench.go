@@ -65,6 +65,7 @@ type Workbench struct {
 	loads   *semaphore.Weighted
 	slow    slowLane
 	care    care
+	grep    grepBudget
 	commits flights
 	// paced says that long work leaves room for other calls; left that some is
 	// unfinished.
@@ -109,6 +110,7 @@ func New(o Options) (*Workbench, error) {
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, op.LimitDefaultMaxBodyBytes)
 	o.SnapshotGrace = max(0, cmp.Or(o.SnapshotGrace, time.Duration(op.LimitSnapshotGraceSeconds)*time.Second))
 	w := &Workbench{o: o, store: o.Store, bodies: o.Bodies, timers: o.Timers, root: o.Root, loads: semaphore.NewWeighted(loadBudgetBytes)}
+	w.grep = grepBudget{op.LimitGrepMaxCandidates, op.LimitGrepMaxFiles, op.LimitGrepMaxBytes}
 	w.timers.Handle(timerSnapshot, w.snapshotDue)
 	w.timers.Handle(timerCrawl, w.crawlDue)
 	w.care.begin()

@@ -49,6 +49,17 @@ const (
 	LimitGrepMaxPatterns int64 = 16
 	// LimitGrepSnippetScalars, in scalars: length of a snippet (workbench-interop 4).
 	LimitGrepSnippetScalars int64 = 240
+	// LimitGrepMaxPatternBytes, in bytes: length of one pattern of grep, so that a line of any length is searched in
+	// little memory (ours).
+	LimitGrepMaxPatternBytes int64 = 16384
+	// LimitGrepMaxGlobBytes, in bytes: length of a glob: that of the longest path (workbench-interop 2).
+	LimitGrepMaxGlobBytes int64 = 4096
+	// LimitGrepMaxCandidates, in files: files that one call of grep looks at the names of (workbench-interop 4).
+	LimitGrepMaxCandidates int64 = 76800
+	// LimitGrepMaxFiles, in files: files that one call of grep reads (workbench-interop 4).
+	LimitGrepMaxFiles int64 = 10000
+	// LimitGrepMaxBytes, in bytes: bytes that one call of grep reads (workbench-interop 4).
+	LimitGrepMaxBytes int64 = 536870912
 	// LimitSearchDefaultLimit, in matches: page of search when no limit is given (workbench-interop 1.5).
 	LimitSearchDefaultLimit int64 = 10
 	// LimitSearchMaxLimit, in matches: largest page of search (frozen input schema).
