@@ -28,9 +28,11 @@ func newGuard(allowed []string) guard {
 	return g
 }
 
-// single are the headers that mean something here and have one value. Twice with different values, one reader would take
-// the first and another the last; so they are refused. Lists, such as Accept and If-Match, may come in several lines.
-var single = []string{"Content-Type", "Content-Encoding", "Content-Range", "Range", "If-Range", "If-Modified-Since", "If-Unmodified-Since",
+// single are the headers that mean something here, or to a proxy in front, and have one value. Of two, one reader would take
+// the first and another the last; so the second is refused, even when it repeats the first. Lists, such as Accept, If-Match
+// and Tracestate, may come in several lines; an X-Request-Id is a label, of which the first counts; net/http refuses a
+// second Host and a second Content-Length that differs.
+var single = []string{"Authorization", "Content-Type", "Content-Encoding", "Content-Range", "Range", "If-Range", "If-Modified-Since", "If-Unmodified-Since",
 	"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Session-Id", "Last-Event-Id", "Connect-Protocol-Version", "Connect-Timeout-Ms",
 	"Grpc-Timeout", "Grpc-Encoding", "Connect-Content-Encoding", "Sec-Fetch-Site", "Traceparent"}
 

@@ -129,14 +129,19 @@ func (rt *Runtime) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		buf.Release()
 		return
 	}
-	if rt.profile.Pipeline != nil && m.called() && m.method != nil && !rt.serves(string(m.method)) && r.Header.Get("Mcp-Protocol-Version") < version20260728 {
+	version := r.Header.Get("Mcp-Protocol-Version")
+	if rt.profile.Pipeline != nil && m.called() && m.method != nil && version < version20260728 && !rt.hasBefore20260728(&m) {
 		writeError(w, http.StatusOK, m.echo(), codeMethodNotFound, noMethod)
 		buf.Release()
 		return
 	}
-	if wrong := misshapen(&m, data); wrong != "" {
+	said := saidOlder
+	if version == version20260728 {
+		said = saidNewest
+	}
+	if wrong := misshapen(&m, data, said); wrong != "" {
 		status := http.StatusOK
-		if r.Header.Get("Mcp-Protocol-Version") >= version20260728 {
+		if version >= version20260728 || !m.called() {
 			status = http.StatusBadRequest
 		}
 		writeError(w, status, m.echo(), codeInvalidParams, wrong)

@@ -58,32 +58,20 @@ func (c *metaCache) remember(raw []byte, v metaVerdict) {
 // judgeMeta reads _meta. It errs on the side of calling it unusable: the SDK has the last word then. lasting is false
 // for a _meta that will not come again.
 func judgeMeta(raw []byte) (v metaVerdict, lasting bool) {
+	if misshapenMeta(raw, saidInside) != "" {
+		return v, true
+	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
 		return v, true
 	}
 	_, progress := members["progressToken"]
-	lasting = !progress
 	if version, ok := members[sdk.MetaKeyProtocolVersion]; ok {
 		if json.Unmarshal(version, &v.version) != nil || v.version == "" {
-			return metaVerdict{}, lasting
+			return metaVerdict{}, !progress
 		}
 	}
-	if v.version < version20260728 {
-		v.usable = true
-		return v, lasting
-	}
-	if info, ok := members[sdk.MetaKeyClientInfo]; ok {
-		if !isObject(info) || json.Unmarshal(info, new(sdk.Implementation)) != nil {
-			return v, lasting
-		}
-	}
-	caps, ok := members[sdk.MetaKeyClientCapabilities]
-	if !ok || !isObject(caps) || json.Unmarshal(caps, new(sdk.ClientCapabilities)) != nil {
-		return v, lasting
-	}
-	v.usable = true
-	return v, lasting
+	// A revision that is not known here is the SDK's to judge.
+	v.usable = v.version <= version20260728
+	return v, !progress
 }
-
-func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }

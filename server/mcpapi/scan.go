@@ -59,6 +59,11 @@ type params struct {
 	odd       bool // holds members beyond _meta, name and arguments
 }
 
+// plain reports whether the door has seen all that params hold.
+func (p *params) plain() bool {
+	return p.kind == '{' && !p.odd && !p.hasCursor && p.name != nil
+}
+
 // scanError is a refusal of the door. code is a JSON-RPC error code, text is public.
 type scanError struct {
 	code int
@@ -624,8 +629,9 @@ func (s *scanner) params(p *params) {
 			s.meta(p)
 			p.meta = s.b[start:s.i:s.i]
 		case "cursor":
-			p.hasCursor = true
 			s.value()
+			cursor := s.b[start:s.i]
+			p.hasCursor = string(cursor) != "null" && string(cursor) != `""` // the SDK takes both for none
 		default:
 			p.odd = true
 			s.value()

@@ -87,17 +87,18 @@ func toolResult(a answer) *sdk.CallToolResult {
 // methods are the requests that MCP has for servers, over all revisions. A subscription is not among them: it is never
 // answered, and so is not waited for.
 var methods = map[string]bool{
-	"initialize": true, "ping": true, "server/discover": true, methodCall: true, methodList: true, "completion/complete": true,
+	"initialize": true, "ping": true, methodDiscover: true, methodCall: true, methodList: true, "completion/complete": true,
 	"logging/setLevel": true, "prompts/get": true, "prompts/list": true, "resources/list": true, "resources/read": true,
 	"resources/subscribe": true, "resources/templates/list": true, "resources/unsubscribe": true,
 }
 
 // declared are those of them that a server of tools alone has.
-var declared = map[string]bool{"initialize": true, "ping": true, "server/discover": true, methodCall: true, methodList: true}
+var declared = map[string]bool{"initialize": true, "ping": true, methodDiscover: true, methodCall: true, methodList: true}
 
 const (
-	methodListen = "subscriptions/listen"
-	noMethod     = "there is no such method here"
+	methodListen   = "subscriptions/listen"
+	methodDiscover = "server/discover"
+	noMethod       = "there is no such method here"
 )
 
 // serves reports whether a request's method is one of this profile's.
@@ -108,8 +109,21 @@ func (rt *Runtime) serves(method string) bool {
 	return declared[method] || method == methodListen
 }
 
-// noName says what a tools/call lacks.
-const noName = "params of tools/call have a name, which is a string and not empty"
+// hasBefore20260728 reports whether a request's method is one of this profile's in the older revisions. A discovery that
+// names the newest one in its _meta has forgotten a header, which the SDK tells it.
+func (rt *Runtime) hasBefore20260728(m *message) bool {
+	if string(m.method) == methodDiscover {
+		meta, _ := judgeMeta(m.params.meta)
+		return meta.version != ""
+	}
+	return rt.serves(string(m.method))
+}
+
+// noName says what a tools/call lacks, onePage what a tools/list has too much.
+const (
+	noName  = "$.params.name: must be a string that is not empty"
+	onePage = "$.params.cursor: there is one page, which needs no cursor"
+)
 
 type askedForKey struct{}
 
@@ -137,6 +151,9 @@ func (rt *Runtime) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 				r.Params.Name = unknownTool
 			}
 		case *sdk.ListToolsRequest:
+			if rt.profile.Pipeline != nil && r.Params != nil && r.Params.Cursor != "" {
+				return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: onePage}
+			}
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*sdk.ListToolsResult); ok && err == nil {
 				rt.order(list)

@@ -88,6 +88,7 @@ type stdio struct {
 type job struct {
 	m      message
 	data   []byte // what m points into
+	wrong  string // what is wrong with its form; "" when nothing is
 	ctx    context.Context
 	cancel context.CancelFunc
 }
@@ -140,8 +141,12 @@ func (s *stdio) accept(data []byte) {
 	}
 	switch string(m.method) {
 	case methodCall, methodList:
-		if s.ours(&m) {
-			s.enqueue(&m, data)
+		wrong := ""
+		if !m.params.plain() {
+			wrong = misshapen(&m, data, saidInside)
+		}
+		if wrong != "" || s.ours(&m) {
+			s.enqueue(&m, data, wrong)
 			return
 		}
 	case "notifications/cancelled":
@@ -162,8 +167,10 @@ func (s *stdio) accept(data []byte) {
 		s.replyError(m.echo(), codeMethodNotFound, noMethod)
 		return
 	}
-	if wrong := misshapen(&m, data); wrong != "" {
-		s.replyError(m.echo(), codeInvalidParams, wrong)
+	if wrong := misshapen(&m, data, saidInside); wrong != "" {
+		if m.called() { // a notification is never answered
+			s.replyError(m.echo(), codeInvalidParams, wrong)
+		}
 		return
 	}
 	msg, err := jsonrpc.DecodeMessage(data)
@@ -235,8 +242,8 @@ func (s *stdio) ours(m *message) bool {
 	return tool.Op != nil
 }
 
-func (s *stdio) enqueue(m *message, data []byte) {
-	j := &job{m: *m, data: data}
+func (s *stdio) enqueue(m *message, data []byte, wrong string) {
+	j := &job{m: *m, data: data, wrong: wrong}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	s.mu.Lock()
 	if s.stopped {
@@ -297,9 +304,14 @@ func (s *stdio) run(j *job) {
 	}
 	var answer []byte
 	switch {
+	case j.wrong != "":
+		if m.idKind != idAbsent {
+			s.replyError(m.echo(), codeInvalidParams, j.wrong)
+		}
+		return
 	case string(m.method) == methodList && p.hasCursor:
 		if m.idKind != idAbsent {
-			s.replyError(m.echo(), codeInvalidParams, "there is one page, which needs no cursor")
+			s.replyError(m.echo(), codeInvalidParams, onePage)
 		}
 		return
 	case string(m.method) == methodList:
