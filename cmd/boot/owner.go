@@ -11,6 +11,7 @@ import (
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
 	"github.com/sawhorse-dev/sawhorse/core"
+	"github.com/sawhorse-dev/sawhorse/core/clock"
 	"github.com/sawhorse-dev/sawhorse/server"
 )
 
@@ -23,6 +24,8 @@ type Config struct {
 	// Role is the command that opens: serve, mcp, workbench.
 	Role   string
 	Logger *slog.Logger
+	// Clock is the time of everything that is owned; nil means the machine's.
+	Clock clock.Clock
 	// SnapshotGrace: see core.Options.
 	SnapshotGrace time.Duration
 	// AllowedHosts, MaxBodyBytes, DrainTimeout: see server.Options.
@@ -41,16 +44,20 @@ type Node struct {
 	local  net.Listener // the owner's Unix socket
 	tele   *telemetry
 	log    *slog.Logger
+	clock  clock.Clock
 }
 
 // Own opens the data directory and builds its server, which nobody can reach before Publish. The error is
 // *datadir.HeldError when another process owns the directory.
 func Own(ctx context.Context, c Config) (n *Node, err error) {
-	owner, err := datadir.Acquire(c.Dir, c.Role, time.Now())
+	if c.Clock == nil {
+		c.Clock = clock.System()
+	}
+	owner, err := datadir.Acquire(c.Dir, c.Role, c.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
-	n = &Node{owner: owner, log: c.Logger}
+	n = &Node{owner: owner, log: c.Logger, clock: c.Clock}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.Close())
@@ -61,7 +68,7 @@ func Own(ctx context.Context, c Config) (n *Node, err error) {
 	if n.tele, err = newTelemetry(ctx, build.Version); err != nil {
 		return n, err
 	}
-	n.core, err = core.Open(ctx, core.Options{Dir: owner.Dir(), WorkbenchRoot: c.WorkbenchRoot, Logger: c.Logger, MaxBodyBytes: c.MaxBodyBytes,
+	n.core, err = core.Open(ctx, core.Options{Dir: owner.Dir(), WorkbenchRoot: c.WorkbenchRoot, Clock: c.Clock, Logger: c.Logger, MaxBodyBytes: c.MaxBodyBytes,
 		SnapshotGrace: c.SnapshotGrace, Version: "sawhorse " + build.Version, Revision: Revision, LifecycleDisabled: c.LifecycleDisabled})
 	if err != nil {
 		return n, fmt.Errorf("open %s: %w", c.Dir, err)
@@ -69,7 +76,7 @@ func Own(ctx context.Context, c Config) (n *Node, err error) {
 	if err = n.tele.observeStore(n.core); err != nil {
 		return n, err
 	}
-	n.Server, err = server.New(server.Options{API: n.core.API(), Principal: n.core.Principal(), Version: build.Version, Logger: c.Logger,
+	n.Server, err = server.New(server.Options{API: n.core.API(), Principal: n.core.Principal(), Version: build.Version, Clock: c.Clock, Logger: c.Logger,
 		MeterProvider: n.tele.meters, TracerProvider: n.tele.traces, Metrics: n.tele.page, AllowedHosts: c.AllowedHosts,
 		MaxBodyBytes: c.MaxBodyBytes, DrainTimeout: c.DrainTimeout, OwnerRoutes: n.ownerRoutes()})
 	if err != nil {
@@ -110,14 +117,15 @@ const renewEvery = 2 * time.Second
 
 // watchEndpoint keeps DIR/endpoint what it was published as: without it nobody finds the owner.
 func (n *Node) watchEndpoint(ctx context.Context) {
-	t := time.NewTicker(renewEvery)
+	t := n.clock.NewTimer(renewEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case <-t.C():
 		}
+		t.Reset(renewEvery)
 		switch renewed, err := n.owner.Renew(); {
 		case err != nil:
 			n.log.LogAttrs(ctx, slog.LevelWarn, "endpoint", slog.String("cause", err.Error()))

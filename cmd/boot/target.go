@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
 	"github.com/sawhorse-dev/sawhorse/core"
+	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 	"github.com/sawhorse-dev/sawhorse/server/call"
 	"github.com/sawhorse-dev/sawhorse/server/mcpapi"
@@ -61,6 +61,7 @@ func Reach(ctx context.Context, c Config, server string) (*Target, error) {
 		return through(remote.New(server, nil))
 	}
 	deadline := time.Now().Add(arrival)
+	var unfit error // why the owner's socket cannot be spoken to
 	for {
 		n, err := Own(ctx, c)
 		var held *datadir.HeldError
@@ -78,8 +79,14 @@ func Reach(ctx context.Context, c Config, server string) (*Target, error) {
 				conn.Close()
 				return attached(c)
 			}
+			if !errors.Is(derr, datadir.ErrNoOwner) {
+				unfit = derr
+			}
 		}
 		if time.Now().After(deadline) {
+			if unfit != nil {
+				return nil, fmt.Errorf("%w, which cannot be spoken to: %w", held, unfit)
+			}
 			return nil, fmt.Errorf("%w, which does not answer", held)
 		}
 		select {
@@ -96,12 +103,27 @@ func attached(c Config) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want := strings.TrimRight(c.WorkbenchRoot, "/"); c.WorkbenchRoot != "" && want != e.WorkbenchRoot {
-		return nil, fmt.Errorf("%w: the data directory was made with %q, and %q was asked for", ErrWorkbenchRoot, e.WorkbenchRoot, want)
+	if err := sameRoot(c, e.WorkbenchRoot); err != nil {
+		return nil, err
 	}
 	client := remote.New("http://localhost", func(ctx context.Context) (net.Conn, error) { return datadir.Dial(ctx, c.Dir) })
 	client.SayAbsent("Nobody has the data directory open at the moment: start sawhorse serve or mcp on it, or try again shortly.")
 	return through(client)
+}
+
+// sameRoot refuses another root than the stored one, in the words of who opens the directory.
+func sameRoot(c Config, stored string) error {
+	if c.WorkbenchRoot == "" {
+		return nil
+	}
+	wanted, err := jail.ParseRoot(c.WorkbenchRoot)
+	switch {
+	case err != nil:
+		return fmt.Errorf("open %s: %w %q: %w", c.Dir, ErrWorkbenchRoot, c.WorkbenchRoot, err)
+	case string(wanted) != stored:
+		return fmt.Errorf("open %s: %w: the data directory was made with %q, and %q was asked for", c.Dir, ErrWorkbenchRoot, stored, wanted)
+	}
+	return nil
 }
 
 func through(client *remote.Client) (*Target, error) {

@@ -245,7 +245,8 @@ func IsOwn(name string) bool {
 	return false
 }
 
-// Read returns the content of dir's endpoint file. The error is ErrNoOwner when there is none.
+// Read returns the content of dir's endpoint file. The error is ErrNoOwner when there is none. A file that others could
+// have written is refused.
 func Read(dir string) (Endpoint, error) {
 	f, err := os.OpenFile(filepath.Join(dir, endpointName), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -255,6 +256,13 @@ func Read(dir string) (Endpoint, error) {
 		return Endpoint{}, fmt.Errorf("endpoint file: %w", err)
 	}
 	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return Endpoint{}, fmt.Errorf("endpoint file: %w", err)
+	}
+	if err := private(dir, &st, unix.S_IFREG); err != nil {
+		return Endpoint{}, fmt.Errorf("endpoint file: %w", err)
+	}
 	data := make([]byte, maxEndpointBytes)
 	n, err := f.Read(data)
 	if err != nil {
@@ -270,11 +278,22 @@ func Read(dir string) (Endpoint, error) {
 	return e, nil
 }
 
-// Dial connects to the owner of dir. The error wraps ErrNoOwner when nobody publishes or nobody answers.
+// Dial connects to the owner of dir. The error wraps ErrNoOwner when nobody publishes or nobody answers. A socket of
+// another user, or one that others may use, is not spoken to.
 func Dial(ctx context.Context, dir string) (net.Conn, error) {
 	e, err := Read(dir)
 	if err != nil {
 		return nil, err
+	}
+	var st unix.Stat_t
+	switch err := unix.Lstat(e.Socket, &st); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNoOwner
+	case err != nil:
+		return nil, fmt.Errorf("owner socket: %w", err)
+	}
+	if err := private(dir, &st, unix.S_IFSOCK); err != nil {
+		return nil, fmt.Errorf("owner socket: %w", err)
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", e.Socket)
@@ -282,9 +301,39 @@ func Dial(ctx context.Context, dir string) (net.Conn, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoOwner, err)
 	}
 	if err := trusted(conn, dir); err != nil {
-		return nil, errors.Join(fmt.Errorf("data directory %s: the endpoint file leads to a stranger: %w", dir, err), conn.Close())
+		return nil, errors.Join(fmt.Errorf("owner socket: %w", err), conn.Close())
 	}
 	return conn, nil
+}
+
+// private refuses a file that is not of the kind expected, that others than its owner may touch, or whose owner is a
+// stranger.
+func private(dir string, st *unix.Stat_t, kind uint32) error {
+	if mode := uint32(st.Mode); mode&unix.S_IFMT != kind {
+		return errors.New("it is a file of another kind, or a link")
+	} else if mode&0o077 != 0 {
+		return fmt.Errorf("its mode is %04o, which lets others at it", mode&0o777)
+	}
+	return ofOurs(dir, st.Uid)
+}
+
+// ofOurs refuses a user who is not the one of this process. The administrator also speaks to the process of the one whose
+// directory it is.
+func ofOurs(dir string, uid uint32) error {
+	me := os.Geteuid()
+	if me == 0 {
+		var st unix.Stat_t
+		if err := unix.Stat(dir, &st); err != nil {
+			return err
+		}
+		if uid == st.Uid {
+			return nil
+		}
+	}
+	if int64(uid) != int64(me) {
+		return fmt.Errorf("it belongs to user %d, and this process to user %d", uid, me)
+	}
+	return nil
 }
 
 // holder reads who holds a lock that could not be had: from the endpoint when it is published, else from the lock file.

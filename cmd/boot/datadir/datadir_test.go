@@ -290,3 +290,73 @@ func TestTheEndpointIsKept(t *testing.T) {
 		t.Errorf("after Withdraw: %v", err)
 	}
 }
+
+// Invariant 3, on the side of who dials: what others could have put there is not spoken to.
+func TestStrangersAreNotSpokenTo(t *testing.T) {
+	dir := t.TempDir()
+	o, err := Acquire(dir, "serve", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	l, err := o.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Publish("", "/agents/a/wb", "test"); err != nil {
+		t.Fatal(err)
+	}
+	spoken := make(chan struct{}, 16)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			spoken <- struct{}{}
+			c.Close()
+		}
+	}()
+	endpoint, socket := filepath.Join(dir, endpointName), filepath.Join(dir, socketName)
+	aside := filepath.Join(dir, "aside")
+	cases := map[string]struct{ spoil, mend func() error }{
+		"an endpoint file for all to write": {func() error { return os.Chmod(endpoint, 0o622) }, func() error { return os.Chmod(endpoint, 0o600) }},
+		"a linked endpoint file": {func() error { return errors.Join(os.Rename(endpoint, aside), os.Symlink(aside, endpoint)) },
+			func() error { return os.Rename(aside, endpoint) }},
+		"a socket for all to use": {func() error { return os.Chmod(socket, 0o666) }, func() error { return os.Chmod(socket, 0o600) }},
+		"a linked socket": {func() error { return errors.Join(os.Rename(socket, aside), os.Symlink(aside, socket)) },
+			func() error { return os.Rename(aside, socket) }},
+		"a file in place of the socket": {func() error { return errors.Join(os.Rename(socket, aside), os.WriteFile(socket, nil, 0o600)) },
+			func() error { return os.Rename(aside, socket) }},
+	}
+	if os.Geteuid() == 0 { // only the administrator can give files away
+		cases["a stranger's endpoint file"] = struct{ spoil, mend func() error }{func() error { return os.Chown(endpoint, 12345, -1) }, func() error { return os.Chown(endpoint, 0, -1) }}
+		cases["a stranger's socket"] = struct{ spoil, mend func() error }{func() error { return os.Chown(socket, 12345, -1) }, func() error { return os.Chown(socket, 0, -1) }}
+	}
+	for name, c := range cases {
+		if err := c.spoil(); err != nil {
+			t.Fatal(name, err)
+		}
+		if conn, err := Dial(context.Background(), dir); err == nil {
+			conn.Close()
+			t.Errorf("%s: spoken to", name)
+		} else if errors.Is(err, ErrNoOwner) {
+			t.Errorf("%s: taken for no owner: %v", name, err)
+		}
+		if err := c.mend(); err != nil {
+			t.Fatal(name, err)
+		}
+		if len(spoken) > 0 {
+			t.Errorf("%s: the socket was connected to", name)
+		}
+		conn, err := Dial(context.Background(), dir)
+		if err != nil {
+			t.Fatalf("%s, mended: %v", name, err)
+		}
+		conn.Close()
+		<-spoken
+	}
+	if err := ofOurs(dir, uint32(os.Geteuid())+1); err == nil {
+		t.Error("another user is one of ours")
+	}
+}

@@ -10,5 +10,6 @@
 //  3. An owner listens on a Unix socket whose directory or mode admits its own user only. Permission to open
 //     the socket is the only credential of the owner channel: there is no token that could leak, and no port
 //     number that a stranger could take over after the owner has died.
+//     Who dials makes sure of it: endpoint file and socket are no links, are private, and are this user's.
 //  4. A process that does not own the directory never becomes its owner by reconnecting: Dial only dials.
 package datadir

@@ -1,15 +1,13 @@
 package datadir
 
 import (
-	"fmt"
 	"net"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// trusted refuses a connection whose other end is neither this user's nor the directory owner's process: an endpoint
-// file may have been changed to name somebody else's socket.
+// trusted refuses a connection whose other end is a stranger's process: the socket may have been replaced since it was
+// looked at.
 func trusted(conn net.Conn, dir string) error {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
@@ -23,12 +21,5 @@ func trusted(conn net.Conn, dir string) error {
 	if sockErr != nil {
 		return sockErr
 	}
-	var st unix.Stat_t
-	if err := unix.Stat(dir, &st); err != nil {
-		return err
-	}
-	if int(peer.Uid) != os.Geteuid() && peer.Uid != st.Uid {
-		return fmt.Errorf("its socket belongs to user %d, who owns neither this process nor the data directory", peer.Uid)
-	}
-	return nil
+	return ofOurs(dir, peer.Uid)
 }
