@@ -46,7 +46,7 @@ func (s *Store) setFact(ctx context.Context, name string, fact []byte) ([]byte, 
 	if err != nil || ok {
 		return stored, commit{number: s.lastNumber}, err
 	}
-	if err := s.space.admit(s); err != nil {
+	if err := s.space.admit(s, foreground); err != nil {
 		return nil, commit{}, err
 	}
 	b := s.db.NewBatch()

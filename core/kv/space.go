@@ -48,8 +48,9 @@ const (
 	// openMargin is what opening needs beside the log that it replays: a new log,
 	// a new manifest.
 	openMargin = 4 << 20
-	// reapMargin is what the reaper leaves free: its deletions go through the log
-	// too, and a log that cannot be written ends the process.
+	// reapMargin is what work that frees space leaves free: its deletions go
+	// through the log too, and a log that cannot be written ends the process. It
+	// has no other floor: refused, it could not free what an upload has taken.
 	reapMargin = 8 << 20
 	// fullPause is how long a write waits that met a full disk and had no ballast
 	// to delete. The engine tries again what failed in the background, at once and
@@ -174,9 +175,12 @@ func (d *diskSpace) wrote(n int) { d.unprobed.Add(int64(n)) }
 
 // admit returns RESOURCE_EXHAUSTED when the disk has less than the floor free.
 // It is called in a turn.
-func (d *diskSpace) admit(s *Store) error {
+func (d *diskSpace) admit(s *Store, c class) error {
 	if s.readOnly.on.Load() {
 		return s.noSpace()
+	}
+	if c == background && s.roomToReap() {
+		return nil
 	}
 	if !d.known {
 		return nil

@@ -75,10 +75,21 @@ func TestAFullDiskRefusesUpdatesBeforeTheLog(t *testing.T) {
 	if !hasBallast() {
 		t.Fatal("the ballast went too early")
 	}
+	// Work that frees space goes on.
+	err := e.UpdateBackground(ctx, root, func(tx *kv.Tx) error { tx.Put(houseKey(root, "freed"), nil); return nil })
+	if err != nil {
+		t.Fatalf("KV-12: work in the background below the floor: %v", err)
+	}
 
 	diskOf(disk, floor/2-1)
 	if err := tryPut(e, root, "two"); !fault.Is(err, op.ReasonResourceExhausted) || hasBallast() {
 		t.Fatalf("KV-12: below half the floor: %v, ballast there: %v", err, hasBallast())
+	}
+	// As long as the log has room.
+	diskOf(disk, 4<<20)
+	err = e.UpdateBackground(ctx, root, func(tx *kv.Tx) error { tx.Put(houseKey(root, "freed"), nil); return nil })
+	if !fault.Is(err, op.ReasonResourceExhausted) {
+		t.Fatalf("KV-12: work in the background with 4 MiB: %v", err)
 	}
 	// With the ballast gone, space for the floor alone is not enough.
 	diskOf(disk, floor+ballast-1)
@@ -89,7 +100,7 @@ func TestAFullDiskRefusesUpdatesBeforeTheLog(t *testing.T) {
 	if err := tryPut(e, root, "two"); err != nil || !hasBallast() {
 		t.Fatalf("KV-12: updates do not resume: %v, ballast there: %v", err, hasBallast())
 	}
-	if got := dump(t, e.Store, root, 2); got != "x=two@2 " {
+	if got := dump(t, e.Store, root, 3); got != "x=two@3 " {
 		t.Fatalf("after it all: %q", got)
 	}
 }

@@ -554,7 +554,7 @@ func (s *Store) registerRoot(ctx context.Context, rn RootName) (*rootState, *com
 	if st := s.lookupRoot(rn); st != nil {
 		return st, nil, nil
 	}
-	if err := s.space.admit(s); err != nil {
+	if err := s.space.admit(s, foreground); err != nil {
 		return nil, nil, err
 	}
 	st := &rootState{id: uint32(len(s.byID)) + 1, name: rn, registered: s.lastNumber + 1}

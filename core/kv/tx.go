@@ -20,6 +20,7 @@ import (
 // sticks: later calls do nothing, and the Update fails with it.
 type Tx struct {
 	store *Store
+	class class
 	root  *rootState
 	rev   Revision
 	ran   bool
@@ -302,7 +303,7 @@ func (tx *Tx) seal() (*pebble.Batch, error) {
 	if len(tx.writes) == 0 && len(tx.holds) == 0 {
 		return nil, nil
 	}
-	if err := tx.store.space.admit(tx.store); err != nil {
+	if err := tx.store.space.admit(tx.store, tx.class); err != nil {
 		return nil, err
 	}
 	b := tx.store.db.NewBatchWithSize(tx.bytes + 64*(len(tx.writes)+4))

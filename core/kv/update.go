@@ -36,7 +36,8 @@ func (s *Store) Update(ctx context.Context, root Root, fn func(tx *Tx) error) er
 }
 
 // UpdateBackground is Update for a bounded step of work that nobody waits for:
-// it lets callers of Update go first.
+// it lets callers of Update go first. Such work frees more space than it takes,
+// so it is not refused on a disk that is nearly full, as long as the log fits.
 func (s *Store) UpdateBackground(ctx context.Context, root Root, fn func(tx *Tx) error) error {
 	return s.update(ctx, root, background, fn)
 }
@@ -52,6 +53,7 @@ func (s *Store) update(ctx context.Context, root Root, c class, fn func(tx *Tx) 
 	defer s.leave()
 	s.background.start(s)
 	tx := newTx(s, root.state)
+	tx.class = c
 	own, err := s.turn(ctx, c, tx, fn)
 	// From here on the turn is another's; only the sync is still awaited.
 	if own.batch != nil {

@@ -13,6 +13,8 @@ type FileOp struct {
 	Path string
 	// Write says that it changes something, or makes a change durable.
 	Write bool
+	// Sync says that it makes a file or the names in a directory durable.
+	Sync bool
 }
 
 // Intercept returns fs with before called ahead of every operation, from
@@ -20,7 +22,8 @@ type FileOp struct {
 // not done and fails with it.
 func Intercept(fs kv.FS, before func(FileOp) error) kv.FS {
 	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		return before(FileOp{Path: op.Path, Write: op.Kind.ReadOrWrite() == errorfs.OpIsWrite})
+		sync := op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
+		return before(FileOp{Path: op.Path, Write: op.Kind.ReadOrWrite() == errorfs.OpIsWrite, Sync: sync})
 	}))
 }
 
