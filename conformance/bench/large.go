@@ -137,6 +137,11 @@ const bodyPath = "/v1/workbenches/bench/files/outputs/"
 
 // upload sends size bytes that do not compress and returns their sum.
 func upload(ctx context.Context, addr, name string, size int64) (uint64, error) {
+	return uploadFrom(ctx, addr, name, size, noise(size))
+}
+
+// uploadFrom sends the first size bytes that a source gives.
+func uploadFrom(ctx context.Context, addr, name string, size int64, source io.Reader) (uint64, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -144,7 +149,7 @@ func upload(ctx context.Context, addr, name string, size int64) (uint64, error) 
 	}
 	defer c.Close()
 	sum := fnv.New64a()
-	body := io.TeeReader(io.LimitReader(noise(size), size), sum)
+	body := io.TeeReader(io.LimitReader(source, size), sum)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+addr+bodyPath+name, body)
 	if err != nil {
 		return 0, err
