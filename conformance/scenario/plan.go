@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"strings"
+
 	"github.com/sawhorse-dev/sawhorse/conformance/value"
 )
 
@@ -143,6 +145,10 @@ func (p *parser) planConnections() {
 	}
 }
 
+// standIns are values in the place of what is saved while a scenario runs: a
+// number, a text, and the identity of a commit.
+var standIns = []any{value.Number("1"), "x", strings.Repeat("0", 64)}
+
 // planArguments checks a call against its schema (S3). A value that is only known later stands in as a
 // number and as text; arguments are right when some choice satisfies the schema.
 func (p *parser) planArguments(step *Step) {
@@ -170,13 +176,15 @@ func (p *parser) planArguments(step *Step) {
 		return
 	}
 	var wrong error
-	for choice := range 1 << len(names) {
+	choices := 1
+	for range names {
+		choices *= len(standIns)
+	}
+	for choice := range choices {
 		env := value.Names{}
-		for i, name := range names {
-			env[name] = value.Number("1")
-			if choice>>i&1 == 1 {
-				env[name] = "x"
-			}
+		for _, name := range names {
+			env[name] = standIns[choice%len(standIns)]
+			choice /= len(standIns)
 		}
 		args, err := value.Resolve(step.Args, env)
 		if err != nil {

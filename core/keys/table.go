@@ -31,7 +31,7 @@ type Space struct {
 
 // Table holds every key space of the store, by id. A row is added where its
 // owner's encoders are (kv.go, workbench.go, blob.go, …).
-var Table = buildTable(kvSpaces, workbenchSpaces, commitSpaces, snapshotSpaces, crawlSpaces, bodySpaces, streamSpaces)
+var Table = buildTable(kvSpaces, workbenchSpaces, commitSpaces, snapshotSpaces, restoreSpaces, crawlSpaces, bodySpaces, streamSpaces)
 
 var byID = func() (t [256]*Space) {
 	for i := range Table {

@@ -21,9 +21,11 @@ func (w *Workbench) check(ctx context.Context, c *kv.CheckView) []kv.Problem {
 			continue
 		}
 		v := c.View(root)
-		k := checker{v: v, root: root.ID(), ids: map[keys.Incarnation]string{}, heads: map[keys.Incarnation]uint64{}}
+		k := checker{v: v, root: root.ID(), ids: map[keys.Incarnation]string{}, heads: map[keys.Incarnation]uint64{},
+			unnamed: map[keys.Incarnation]bool{}, staged: map[keys.Incarnation]bool{}}
 		k.run(ctx)
 		k.runCommits(ctx)
+		k.runRestores(ctx, rootIdentity(w.store.InstallationID(), root.ID()))
 		k.runSnapshots(c, func(space byte, visit func(key []byte, value kv.Value)) { k.scan(ctx, space, visit) })
 		k.runCrawls(c)
 		c.Release(v)
@@ -37,6 +39,8 @@ type checker struct {
 	root  uint32
 	ids   map[keys.Incarnation]string // of those that a marker names
 	heads map[keys.Incarnation]uint64
+	// unnamed have files and no marker; staged are those that a restore builds.
+	unnamed, staged map[keys.Incarnation]bool
 
 	rows     int
 	problems []kv.Problem
@@ -132,6 +136,7 @@ func (k *checker) visitFile(key []byte, value kv.Value) {
 	}
 	id, ok := k.ids[in]
 	if !ok {
+		k.unnamed[in] = true
 		return // staged: its index rows are looked at from their side
 	}
 	for _, row := range indexRows(k.root, id, in, path, &f) {

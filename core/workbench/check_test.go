@@ -101,7 +101,7 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 		"a record of no incarnation": {func(tx *kv.Tx, root uint32, in keys.Incarnation) {
 			f := file(tx, root, in)
 			tx.Put(keys.AppendPathRecord(nil, root, keys.Incarnation{9}, "outputs/a"), record.AppendFile(nil, f))
-		}, []string{"WB-2"}},
+		}, []string{"WB-2", "WB-32"}},
 		"a head from the future": {func(tx *kv.Tx, root uint32, in keys.Incarnation) {
 			tx.Put(keys.AppendWorkbenchHead(nil, root, in), record.AppendWorkbenchHead(nil, record.WorkbenchHead{ContentRevision: 1 << 40}))
 		}, []string{"WB-4"}},

@@ -107,6 +107,9 @@ func (w *Workbench) replay(r kv.Reader, t *tenant, in keys.Incarnation, c *commi
 	if err != nil || !ok {
 		return nil, err
 	}
+	if done.Generation == 1 && done.Parent != nil {
+		return nil, fault.New(op.ReasonWBInvalidState, "The restore that made this workbench committed it with just this content and manifest; nothing is left to commit.")
+	}
 	if done.Replace != c.replace || done.Path != c.path {
 		return nil, fault.New(op.ReasonWBInvalidState, "This commit was made before, with another value of replace or under another workbench root; send it as it was first sent.")
 	}
@@ -412,7 +415,7 @@ func (w *Workbench) publishCommit(ctx context.Context, t *tenant, in keys.Incarn
 	return done, err
 }
 
-// Recover takes every commit to its end that an earlier process has left
+// Recover takes every commit and every restore to its end that an earlier process has left
 // unfinished. Calls may go on meanwhile.
 func (w *Workbench) Recover(ctx context.Context) error {
 	roots, names := w.store.Roots()
@@ -434,6 +437,7 @@ func (w *Workbench) Recover(ctx context.Context) error {
 				failed = errors.Join(failed, fmt.Errorf("workbench: recovering a commit of %s: %w", u.o.Workbench, err))
 			}
 		}
+		failed = errors.Join(failed, w.recoverRestores(ctx, t))
 	}
 	return failed
 }

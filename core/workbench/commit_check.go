@@ -28,10 +28,10 @@ func (k *checker) runCommits(ctx context.Context) {
 			commits[in] = map[keys.CommitIdentity]record.Commit{}
 		}
 		commits[in][id] = c
-		if (c.Parent == nil) != (c.Generation == 1) {
+		if restored := k.restoredCommit(in, id); (c.Parent == nil) != (c.Generation == 1 && !restored) {
 			k.problem("WB-16", key, "generation %d does not fit what it replaced", c.Generation)
 		}
-		if c.Frozen >= uint64(value.Rev) {
+		if c.Frozen > uint64(value.Rev) {
 			k.problem("WB-18", key, "it froze revision %d, and was published by %d", c.Frozen, value.Rev)
 		}
 		if want := commitIdentity(k.ids[in], digestURI(c.Content), digestURI(c.Manifest)); want != id {

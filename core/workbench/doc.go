@@ -72,6 +72,24 @@
 //	      crawl ends with an error.
 //	WB-29 A crawl's cursor continues only the request that it came from, on the
 //	      server that made it.
+//	WB-30 A restore makes a workbench that was not there, whole and in one revision:
+//	      marker, head, manifests, commit and provenance. Of several into one id one
+//	      wins. An equal request gets the first answer, whatever has become of the
+//	      source; a restore changes nothing of the source.
+//	WB-31 The incarnation of a restored workbench follows from root, source and
+//	      destination. One restore at most builds a workbench of an id, and none
+//	      when there is one.
+//	WB-32 What a restore has copied is below an incarnation that no marker names.
+//	      How far it has come is stored with the rows, so that none is copied twice.
+//	      The record of a file is copied as it is, with its body by reference.
+//	WB-33 A restore that was asked for is durable before it copies, and comes to an
+//	      end: published, or given up and cleared away. Until then it keeps what it
+//	      reads, and it lets go of it once.
+//	WB-34 Provenance says where a workbench was restored from, and binds its restore
+//	      manifest by digest, size and type.
+//	WB-35 What goes on after a crash, and what is published, is what was asked for
+//	      first: full identity and initialization are compared, never the short
+//	      operation id alone.
 //
 // A Workbench is safe for concurrent use.
 package workbench

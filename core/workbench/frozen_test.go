@@ -359,6 +359,14 @@ func TestSnapshotsAgainstAModel(t *testing.T) {
 			}
 		}
 		b.expectHolds(held)
+		// The consumers are of no restore: the check of the store would miss theirs.
+		for i, s := range shadows {
+			for operation := range s.consumers {
+				if dropped, err := b.Consume(ctx, "wb1", int64(i+1), operation, false); err != nil || !dropped {
+					t.Errorf("snapshot %d: dropped %v, %v", i+1, dropped, err)
+				}
+			}
+		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

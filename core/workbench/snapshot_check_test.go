@@ -25,8 +25,7 @@ func TestCheckFindsBrokenSnapshots(t *testing.T) {
 		if _, err := w.SnapshotRetire(ctx, &op.WorkbenchSnapshotRetireRequest{ID: "wb1", SnapshotID: ptr(int64(3))}); err != nil {
 			return err
 		}
-		_, err := w.Consume(ctx, "wb1", 4, 1, true)
-		return err
+		return w.BeginRestore(ctx, &op.WorkbenchRestoreRequest{ID: "wb1", DestinationID: "wb2", AtSnapshot: at(int64(4))})
 	}
 	change := func(tx *kv.Tx, root uint32, in keys.Incarnation, id uint64, fn func(s *record.Snapshot)) {
 		key := keys.AppendSnapshot(nil, root, in, id)
@@ -90,7 +89,7 @@ func TestCheckFindsBrokenSnapshots(t *testing.T) {
 		}, []string{"WB-13"}},
 		"a consumer of what has ended": {func(tx *kv.Tx, root uint32, in keys.Incarnation) {
 			tx.Put(keys.AppendSnapshotConsumer(nil, root, in, 3, [16]byte{1}), nil)
-		}, []string{"WB-14"}},
+		}, []string{"WB-14", "WB-33"}},
 		"an active snapshot that nothing ends": {func(tx *kv.Tx, root uint32, in keys.Incarnation) {
 			disarm(t, tx, root, workbench.SnapshotTimer(in, 1))
 		}, []string{"WB-14"}},

@@ -56,17 +56,18 @@ type Options struct {
 
 // Workbench implements op.Workbench and op.Files.
 type Workbench struct {
-	o       Options
-	store   *kv.Store
-	bodies  *blob.Store
-	timers  *timer.Timers
-	root    jail.Root
-	tenants sync.Map // [16]byte -> *tenant
-	loads   *semaphore.Weighted
-	slow    slowLane
-	care    care
-	grep    grepBudget
-	commits flights
+	o        Options
+	store    *kv.Store
+	bodies   *blob.Store
+	timers   *timer.Timers
+	root     jail.Root
+	tenants  sync.Map // [16]byte -> *tenant
+	loads    *semaphore.Weighted
+	slow     slowLane
+	care     care
+	grep     grepBudget
+	commits  flights[flightKey, *op.WorkbenchCommitResult]
+	restores flights[restoreKey, *op.WorkbenchRestoreResult]
 	// paced says that long work leaves room for other calls; left that some is
 	// unfinished.
 	paced, left atomic.Bool
@@ -93,6 +94,10 @@ func Govern(b *blob.Store) {
 	})
 	b.Govern(keys.SpaceCommitOperation, func(value []byte) ([]record.Body, error) {
 		o, err := record.DecodeCommitOperation(value)
+		return []record.Body{o.Body}, err
+	})
+	b.Govern(keys.SpaceRestoreOperation, func(value []byte) ([]record.Body, error) {
+		o, err := record.DecodeRestoreOperation(value)
 		return []record.Body{o.Body}, err
 	})
 }

@@ -75,6 +75,12 @@ const (
 	ReasonWBReadFenceChanged Reason = "WB_READ_FENCE_CHANGED"
 	// metadata/run_manifest.json and metadata/restore_manifest.json are written by commit and restore alone.
 	ReasonWBReservedPath Reason = "WB_RESERVED_PATH"
+	// A workbench with the destination's id exists, and it is not what this restore would have made. Choose another
+	// destination_id.
+	ReasonWBRestoreConflict Reason = "WB_RESTORE_CONFLICT"
+	// Another restore is building a workbench with the destination's id; wait for it, or choose another
+	// destination_id.
+	ReasonWBRestoreUnderWay Reason = "WB_RESTORE_UNDER_WAY"
 	// The snapshot was retired or collected, and what it kept may be gone; workbench_snapshot_list shows which are
 	// alive.
 	ReasonWBSnapshotEnded Reason = "WB_SNAPSHOT_ENDED"
@@ -244,6 +250,12 @@ var faces = map[Reason]Face{
 	ReasonWBReservedPath: {HTTPStatus: 400, Connect: "invalid_argument", Retryable: false, Text: "metadata/run_manifest.json and metadata/restore_manifest.json are written by commit and restore alone.",
 		Code: [areaCount]string{"InvalidArguments", "", "", ""},
 	},
+	ReasonWBRestoreConflict: {HTTPStatus: 409, Connect: "aborted", Retryable: true, Text: "A workbench with the destination's id exists, and it is not what this restore would have made. Choose another destination_id.",
+		Code: [areaCount]string{"Conflict", "", "", ""},
+	},
+	ReasonWBRestoreUnderWay: {HTTPStatus: 409, Connect: "already_exists", Retryable: false, Text: "Another restore is building a workbench with the destination's id; wait for it, or choose another destination_id.",
+		Code: [areaCount]string{"AlreadyExists", "", "", ""},
+	},
 	ReasonWBSnapshotEnded: {HTTPStatus: 409, Connect: "failed_precondition", Retryable: false, Text: "The snapshot was retired or collected, and what it kept may be gone; workbench_snapshot_list shows which are alive.",
 		Code: [areaCount]string{"InvalidState", "", "", ""},
 	},
@@ -314,6 +326,8 @@ var Reasons = []Reason{
 	ReasonWBPayloadTooLarge,
 	ReasonWBReadFenceChanged,
 	ReasonWBReservedPath,
+	ReasonWBRestoreConflict,
+	ReasonWBRestoreUnderWay,
 	ReasonWBSnapshotEnded,
 	ReasonWBSnapshotExpired,
 	ReasonWBSnapshotNotFound,

@@ -19,6 +19,10 @@ const idRule = "must start with an ASCII letter or digit, hold only ASCII letter
 // digits, underscores and hyphens, at most MaxIDBytes in all.
 func CheckID(id string) error { return checkID("$.id", id) }
 
+// CheckDestinationID is CheckID for the id of a workbench that is to be made out of
+// another.
+func CheckDestinationID(id string) error { return checkID("$.destination_id", id) }
+
 func checkID(member, id string) error {
 	if id == "" || len(id) > MaxIDBytes || !alphanumeric(id[0]) {
 		return &Violation{Kind: BadID, Member: member, Rule: idRule}
