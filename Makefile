@@ -13,8 +13,9 @@ FUZZTIME ?= 100000x
 BENCHFLAGS ?=
 FILES  ?= 0
 SEEDS  ?= 1000
+SIEGE  ?= 60s
 
-.PHONY: help generate check-generate check-frozen breaking build lint test race conformance suites crash fuzz bench run demo check
+.PHONY: help generate check-generate check-frozen breaking build lint test race conformance suites crash fuzz bench run demo siege check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -66,5 +67,8 @@ run: build ## serve on LISTEN with an embedded store in DATA
 
 demo: build ## put the Go library's sources into a workbench, kill, compare
 	$(GO) run ./conformance/demo -files $(FILES)
+
+siege: build ## kill the server under load for SIEGE, then look at everything
+	$(GO) run ./conformance/siege -duration $(SIEGE)
 
 check: lint check-generate test ## what a change must pass
