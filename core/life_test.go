@@ -35,6 +35,16 @@ func snapshot(name string) act {
 	}, nil, ""}
 }
 
+// restore makes wb2 of wb1.
+func restore(name string, how func(req *op.WorkbenchRestoreRequest)) act {
+	return act{"restore " + name, func(c *core.Core) error {
+		req := &op.WorkbenchRestoreRequest{ID: "wb1"}
+		how(req)
+		_, err := c.API().Workbench.Restore(ctx, req)
+		return err
+	}, nil, ""}
+}
+
 // life runs the tools by which a workbench has a past: commits, replaced and
 // refused and replayed, snapshots, and what reads them.
 func life() []act {
@@ -63,12 +73,18 @@ func life() []act {
 		}),
 		look("find", func(c *core.Core) error {
 			res, err := c.API().Workbench.Find(ctx, &op.WorkbenchFindRequest{Committed: ptr(true)})
-			if err == nil && (len(res.Matches) != 1 || !res.Matches[0].CommitIdentityVerified) {
+			if err == nil && (len(res.Matches) == 0 || !res.Matches[0].CommitIdentityVerified) {
 				return fmt.Errorf("%+v", res.Matches)
 			}
 			return err
 		}),
 		act{"tidy", func(c *core.Core) error { return c.Tidy(ctx) }, nil, ""},
+		restore("snapshot", func(req *op.WorkbenchRestoreRequest) {
+			req.DestinationID, req.AtSnapshot = "wb2", &op.IntOrString{Int: 2}
+		}),
+		restore("snapshot again", func(req *op.WorkbenchRestoreRequest) {
+			req.DestinationID, req.AtSnapshot = "wb2", &op.IntOrString{Int: 2}
+		}),
 		act{"retire", func(c *core.Core) error {
 			_, err := c.API().Workbench.SnapshotRetire(ctx, &op.WorkbenchSnapshotRetireRequest{ID: "wb1", SnapshotID: ptr(int64(1)), Reason: ptr("done")})
 			return err
