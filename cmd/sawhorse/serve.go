@@ -110,7 +110,7 @@ func writeExamples(w io.Writer, url, dir string) {
 	}
 	addr := url[len("http://"):]
 	fmt.Fprintf(w, `
-HTTP and JSON   %[1]s/v1/workbench/{create,put_file,append,edit,list,stat,read}
+HTTP and JSON   %[1]s/v1/workbench/{create,put_file,append,edit,list,stat,read,grep,search,commit,snapshot,restore,...}
 raw files       %[1]s/v1/workbenches/ID/files/SECTION/PATH
 Connect, gRPC   %[1]s/sawhorse.workbench.v1.WorkbenchService/{Create,PutFile,...}
 MCP             %[1]s/mcp/workbench
