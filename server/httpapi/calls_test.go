@@ -44,7 +44,6 @@ func TestCalls(t *testing.T) {
 		{"nothing", "POST", statPath, ``, []string{"Content-Type", json}, 400, "InvalidArguments"},
 		{"an array", "POST", statPath, `[]`, []string{"Content-Type", json}, 400, "InvalidArguments"},
 		{"too much", "POST", statPath, `{"id":"` + strings.Repeat("x", 4<<10) + `"}`, []string{"Content-Type", json}, 413, "PayloadTooLarge"},
-		{"an operation not built", "POST", "/v1/workbench/grep", `{"id":"a","pattern":"x","recursive":true}`, []string{"Content-Type", json}, 501, "Unimplemented"},
 		{"a wrong method", "GET", statPath, ``, nil, 405, "MethodNotAllowed"},
 		{"HEAD", "HEAD", statPath, ``, nil, 405, ""},
 		{"a wrong path", "POST", "/v1/workbench/dance", `{}`, []string{"Content-Type", json}, 404, "NotFound"},
