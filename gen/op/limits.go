@@ -88,6 +88,9 @@ const (
 	LimitQueryMaxGroupKeys int64 = 8
 	// LimitQueryMaxMeasures, in measures: measures of an aggregate (workbench-interop 5.3).
 	LimitQueryMaxMeasures int64 = 16
+	// LimitQueryMaxDistinct, in values: distinct values of a facet, and groups of an aggregate, that one query
+	// counts (ours).
+	LimitQueryMaxDistinct int64 = 65536
 	// LimitMaxFieldIDBytes, in bytes: length of a field id (workbench-interop 5.1).
 	LimitMaxFieldIDBytes int64 = 128
 	// LimitCrawlExpirySeconds, in seconds: how long after its first page a cursor of search, find or grep can go on

@@ -1,0 +1,302 @@
+package workbench_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sawhorse-dev/sawhorse/core/fault"
+	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
+)
+
+// fact is a file as the naive model of queries knows it.
+type fact struct {
+	id, path, contentType, digest string
+	generation, size              uint64
+}
+
+func (f *fact) value(field string) any {
+	switch field {
+	case "workbench_id":
+		return f.id
+	case "path":
+		return f.path
+	case "content_type":
+		return f.contentType
+	case "body_digest_uri":
+		return f.digest
+	case "generation":
+		return f.generation
+	}
+	return f.size
+}
+
+func compareAny(a, b any) int {
+	if n, ok := a.(uint64); ok {
+		return cmp.Compare(n, b.(uint64))
+	}
+	return strings.Compare(a.(string), b.(string))
+}
+
+func factHolds(f *fact, field, o string, operand any) bool {
+	v := f.value(field)
+	switch o {
+	case "in":
+		return slices.ContainsFunc(operand.([]any), func(x any) bool { return compareAny(v, x) == 0 })
+	case "prefix":
+		return strings.HasPrefix(v.(string), operand.(string))
+	case "suffix":
+		return strings.HasSuffix(v.(string), operand.(string))
+	case "contains":
+		return strings.Contains(v.(string), operand.(string))
+	}
+	c := compareAny(v, operand)
+	return map[string]bool{"eq": c == 0, "ne": c != 0, "lt": c < 0, "lte": c <= 0, "gt": c > 0, "gte": c >= 0}[o]
+}
+
+// world is random files in random workbenches, and the model of them.
+type world struct {
+	*bench
+	rng   *rand.Rand
+	facts map[string]*fact
+}
+
+func (w *world) write() {
+	w.t.Helper()
+	id := fmt.Sprintf("wb%d", w.rng.IntN(3))
+	section := []string{"input", "outputs"}[w.rng.IntN(2)]
+	path := []string{"a", "a/b", "a-b", "c", "d/e", "d/é"}[w.rng.IntN(6)]
+	if strings.HasPrefix(path, "a") && w.rng.IntN(2) == 0 {
+		path += ".txt"
+	}
+	types := []string{"text/plain", "application/json", "text/csv", "x/" + strings.Repeat("y", 253) + "1", "x/" + strings.Repeat("y", 253) + "2"}
+	body, contentType := strings.Repeat("x", w.rng.IntN(5)), types[w.rng.IntN(3)]
+	key := id + "\x00" + section + "/" + path
+	old, there := w.facts[key]
+	got, err := w.PutFile(ctx, &op.WorkbenchPutFileRequest{ID: id, Section: section, Path: path, Text: &body, ContentType: &contentType, Replace: &there})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f := &fact{id: id, path: section + "/" + path, contentType: contentType, digest: got.DigestURI, generation: 1, size: uint64(len(body))}
+	if there {
+		f.generation = old.generation + 1
+	}
+	w.facts[key] = f
+}
+
+var queryable = []string{"workbench_id", "path", "content_type", "body_digest_uri", "generation", "logical_size"}
+
+// request makes a random search and the model's answer to it.
+func (w *world) request() (*op.WorkbenchSearchRequest, []*fact) {
+	req := &op.WorkbenchSearchRequest{Fields: queryable}
+	all := make([]*fact, 0, len(w.facts))
+	for _, f := range w.facts {
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b *fact) int { return cmp.Or(strings.Compare(a.id, b.id), jail.Compare(a.path, b.path)) })
+	if w.rng.IntN(2) == 0 {
+		id := fmt.Sprintf("wb%d", w.rng.IntN(4))
+		req.ID = &id
+		all = slices.DeleteFunc(all, func(f *fact) bool { return f.id != id })
+	}
+	if w.rng.IntN(2) == 0 {
+		section, under := "outputs", "outputs"
+		req.Section = &section
+		if w.rng.IntN(2) == 0 {
+			path := "a"
+			req.Path, under = &path, "outputs/a"
+		}
+		all = slices.DeleteFunc(all, func(f *fact) bool { return f.path != under && !strings.HasPrefix(f.path, under+"/") })
+	}
+	for range w.rng.IntN(3) {
+		var some *fact
+		for _, f := range w.facts {
+			if some == nil || w.rng.IntN(4) == 0 {
+				some = f
+			}
+		}
+		field := queryable[w.rng.IntN(len(queryable))]
+		o := []string{"eq", "eq", "in", "ne", "lt", "lte", "gt", "gte", "prefix", "suffix", "contains"}[w.rng.IntN(11)]
+		operand := some.value(field)
+		if o == "in" {
+			operand = []any{operand}
+		}
+		if _, number := some.value(field).(uint64); number && slices.Contains([]string{"prefix", "suffix", "contains"}, o) {
+			continue
+		}
+		raw, err := json.Marshal(operand)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		req.Predicates = append(req.Predicates, op.WorkbenchPredicate{Field: field, Op: o, Value: raw})
+		all = slices.DeleteFunc(all, func(f *fact) bool { return !factHolds(f, field, o, operand) })
+	}
+	if w.rng.IntN(2) == 0 {
+		field, direction := queryable[w.rng.IntN(len(queryable))], []string{"asc", "desc"}[w.rng.IntN(2)]
+		req.Sort = []op.WorkbenchSort{{Field: field, Direction: &direction}}
+		slices.SortStableFunc(all, func(a, b *fact) int {
+			if direction == "desc" {
+				a, b = b, a
+			}
+			return compareAny(a.value(field), b.value(field))
+		})
+	}
+	limit := int32(1 + w.rng.IntN(10))
+	req.Limit = &limit
+	return req, all
+}
+
+// Every page of every search is the model's, also while others write.
+func TestSearchesAgreeWithAModel(t *testing.T) {
+	for seed := range uint64(8) {
+		w := &world{bench: newBench(t), rng: rand.New(rand.NewPCG(seed, 3)), facts: map[string]*fact{}}
+		for range 60 {
+			w.write()
+		}
+		for range 60 {
+			req, want := w.request()
+			// The model's files are replaced in the map, never changed.
+			asked := string(req.AppendJSON(nil))
+			got := []string{}
+			for {
+				a, err := w.Search(ctx, req)
+				if err != nil {
+					t.Fatalf("%s: %v", asked, err)
+				}
+				valid(t, a)
+				if a.MatchCount != int64(len(want)) {
+					t.Fatalf("%s: %d matches, want %d", asked, a.MatchCount, len(want))
+				}
+				for _, m := range a.Matches {
+					got = append(got, string(m.Values))
+				}
+				if a.NextCursor == nil {
+					break
+				}
+				req.Cursor = a.NextCursor
+				w.write()
+			}
+			if len(got) != len(want) {
+				t.Fatalf("%s: %d matches over all pages, want %d", asked, len(got), len(want))
+			}
+			for i, f := range want {
+				line := fmt.Sprintf(`{"body_digest_uri":%q,"content_type":%q,"generation":%d,"logical_size":%d,"path":%q,"workbench_id":%q}`,
+					f.digest, f.contentType, f.generation, f.size, f.path, f.id)
+				if got[i] != line {
+					t.Fatalf("%s: match %d is %s, want %s", asked, i, got[i], line)
+				}
+			}
+			w.aggregateAgrees(req, want)
+		}
+	}
+}
+
+func (w *world) aggregateAgrees(req *op.WorkbenchSearchRequest, _ []*fact) {
+	w.t.Helper()
+	// Writes went on since the search, so the model is asked again.
+	again := &op.WorkbenchSearchRequest{ID: req.ID, Section: req.Section, Path: req.Path, Predicates: req.Predicates, Facets: []string{"content_type"}}
+	s, err := w.Search(ctx, again)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	size := "logical_size"
+	a, err := w.Aggregate(ctx, &op.WorkbenchAggregateRequest{ID: req.ID, Section: req.Section, Path: req.Path, Predicates: req.Predicates,
+		GroupBy: []string{"content_type"}, Measures: []op.WorkbenchMeasure{{Name: "n", Op: "count"}, {Name: "sum", Op: "sum", Field: &size}},
+		Sort: []op.WorkbenchSort{{Field: "n", Direction: ptr("desc")}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	valid(w.t, a)
+	if a.InputMatchCount != s.MatchCount || int(a.GroupCount) != len(s.Facets[0].Values) {
+		w.t.Fatalf("aggregate %s, search %s", a.AppendJSON(nil), s.AppendJSON(nil))
+	}
+	for i, g := range a.Groups {
+		bucket := s.Facets[0].Values[i]
+		if string(g.Key) != `{"content_type":`+string(bucket.Value)+`}` || !strings.HasPrefix(string(g.Values), fmt.Sprintf(`{"n":%d,`, bucket.Count)) {
+			w.t.Fatalf("group %s %s is not the bucket %s %d", g.Key, g.Values, bucket.Value, bucket.Count)
+		}
+	}
+}
+
+func TestAggregateOfNothingAndOfKnownFiles(t *testing.T) {
+	b := newBench(t)
+	size := "logical_size"
+	req := &op.WorkbenchAggregateRequest{Measures: []op.WorkbenchMeasure{{Name: "n", Op: "count"}, {Name: "avg", Op: "avg", Field: &size},
+		{Name: "max", Op: "max", Field: &size}, {Name: "min", Op: "min", Field: ptr("path")}, {Name: "sum", Op: "sum", Field: &size}}}
+	for _, want := range []string{
+		`{"avg":null,"max":null,"min":null,"n":0,"sum":null}`,
+		`{"avg":12.0,"max":20,"min":"outputs/a","n":2,"sum":24}`,
+	} {
+		a, err := b.Aggregate(ctx, req)
+		if err != nil || len(a.Groups) != 1 || string(a.Groups[0].Values) != want || string(a.Groups[0].Key) != "{}" {
+			t.Fatal(a, err, want)
+		}
+		if a.InputMatchCount == 0 {
+			b.put("a", "1234")
+			b.put("b", "12345678901234567890")
+		}
+	}
+	req.GroupBy, req.ID = []string{"path"}, ptr("nobody")
+	if a, err := b.Aggregate(ctx, req); err != nil || a.GroupCount != 0 || len(a.Groups) != 0 {
+		t.Error(a, err)
+	}
+}
+
+func TestQueryRefusals(t *testing.T) {
+	b := newBench(t)
+	b.put("a", "1")
+	for _, c := range []struct{ field, op, value, member string }{
+		{"artifact.size", "eq", `1`, "$.predicates[0].field"},
+		{"generation", "gt", `-1`, "$.predicates[0].value"},
+		{"generation", "gt", `1.5`, "$.predicates[0].value"},
+		{"generation", "prefix", `1`, "$.predicates[0].op"},
+		{"path", "eq", `""`, "$.predicates[0].value"},
+		{"path", "eq", ``, "$.predicates[0].value"},
+		{"path", "eq", `["a"]`, "$.predicates[0].value"},
+		{"path", "in", `"a"`, "$.predicates[0].value"},
+		{"path", "in", `["a","a"]`, "$.predicates[0].value"},
+		{"path", "exists", `"a"`, "$.predicates[0].value"},
+	} {
+		p := op.WorkbenchPredicate{Field: c.field, Op: c.op}
+		if c.value != "" {
+			p.Value = []byte(c.value)
+		}
+		_, err := b.Search(ctx, &op.WorkbenchSearchRequest{Predicates: []op.WorkbenchPredicate{p}})
+		var f *fault.Error
+		if !errors.As(err, &f) || !strings.HasPrefix(f.Error(), "WB_INVALID_ARGUMENTS") || !strings.Contains(f.Error(), c.member) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	null := []byte("null")
+	for o, want := range map[string]int64{"eq": 1, "exists": 1, "not_exists": 0, "ne": 0} {
+		a, err := b.Search(ctx, &op.WorkbenchSearchRequest{Predicates: []op.WorkbenchPredicate{{Field: "producer", Op: o, Value: null}}})
+		if err != nil || a.MatchCount != want {
+			t.Error(o, a, err)
+		}
+	}
+}
+
+func TestCatalogOfAScope(t *testing.T) {
+	b := newBench(t)
+	if a, err := b.Catalog(ctx, &op.WorkbenchCatalogRequest{ID: ptr("nobody")}); err != nil || !a.CatalogEmpty || len(a.Catalog.Filterable) != 0 {
+		t.Fatal(a, err)
+	}
+	b.put("a", "1")
+	a, err := b.Catalog(ctx, &op.WorkbenchCatalogRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid(t, a)
+	if got := strings.Join(a.Catalog.Sortable, " "); a.CatalogEmpty || got != "body_digest_uri content_type generation logical_size manifest_id path producer workbench_id" {
+		t.Error(got)
+	}
+	if f := a.Catalog.Filterable; len(f) != 2 || !slices.Equal(f[0].Fields, []string{"generation", "logical_size"}) {
+		t.Error(f)
+	}
+}
