@@ -49,6 +49,31 @@ func (w *Workbench) Fill(ctx context.Context, id, dir string, n int) error {
 	return nil
 }
 
+// Looks gives the matches of a search, and how many keys and rows it looks at to
+// find them.
+func (w *Workbench) Looks(ctx context.Context, req *op.WorkbenchSearchRequest) (hits, looks int, err error) {
+	s, err := parseScope(req.ID, req.Section, req.Path)
+	if err != nil {
+		return 0, 0, err
+	}
+	ps, err := parsePredicates(req.Predicates)
+	if err != nil {
+		return 0, 0, err
+	}
+	t, err := w.tenant(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	q := query{t: t, scope: s, predicates: ps}
+	err = w.store.View(ctx, t.root, func(v *kv.View) error {
+		return q.each(ctx, v, func(*row) error {
+			hits++
+			return nil
+		})
+	})
+	return hits, q.visited, err
+}
+
 // Stamp commits a workbench, which it makes.
 func (w *Workbench) Stamp(ctx context.Context, id string) error {
 	_, err := w.Commit(ctx, &op.WorkbenchCommitRequest{ID: id, Manifest: op.RawJSON("{}"), ContentDigestURI: "sha256:" + strings.Repeat("01", 32)})

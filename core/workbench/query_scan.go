@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/core/canon"
@@ -38,16 +39,29 @@ func (w *Workbench) present(s scope) string {
 }
 
 func (s scope) covers(r *row) bool {
-	if s.id != "" && r.id != s.id {
-		return false
-	}
-	return s.full == "" || r.path == s.full ||
-		len(r.path) > len(s.full) && r.path[len(s.full)] == '/' && strings.HasPrefix(r.path, s.full)
+	return (s.id == "" || r.id == s.id) && s.within(r.path)
 }
 
-// indexProbe is how many rows of an index are counted to tell which is the most
-// selective one.
-const indexProbe = 256
+// within reports whether a path is the scope's or below it.
+func (s scope) within(path string) bool {
+	return s.full == "" || path == s.full ||
+		len(path) > len(s.full) && path[len(s.full)] == '/' && strings.HasPrefix(path, s.full)
+}
+
+// The candidates of the indexes and the rows of the scope are counted up to a
+// limit that grows from firstProbe to lastProbe, until one of the counts ends.
+const (
+	firstProbe = 256
+	lastProbe  = 64 << 10
+)
+
+// probeStep is what the limit grows by, so that all counting together costs
+// little more than the last round of it.
+const probeStep = 4
+
+// scopeRows is how many rows of the scope can be read while one candidate of an
+// index is looked up.
+const scopeRows = 2
 
 // checkEvery is how many rows are visited between two looks at the context.
 const checkEvery = 1024
@@ -58,28 +72,67 @@ type query struct {
 	t          *tenant
 	scope      scope
 	predicates []predicate
-	visited    int
+	// visited is how many keys and rows were looked at.
+	visited int
 }
 
 // each calls fn with every match, in no particular order. The row is fn's until
 // it returns.
 func (q *query) each(ctx context.Context, v *kv.View, fn func(r *row) error) error {
-	if prefixes, ok, err := q.choose(v); err != nil {
-		return err
-	} else if ok {
-		for _, p := range prefixes {
-			if err := q.byIndex(ctx, v, p, fn); err != nil {
-				return err
-			}
-		}
+	if !q.narrow() {
 		return nil
 	}
+	prefixes, ok, err := q.choose(ctx, v)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return q.workbenches(v, func(id string, in keys.Incarnation) error { return q.byPath(ctx, v, id, in, fn) })
+	}
+	for _, p := range prefixes {
+		if err := q.byIndex(ctx, v, p, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// narrow draws the scope in around a workbench or a path that a predicate
+// demands. It reports false when there can be no match.
+func (q *query) narrow() bool {
+	for i := range q.predicates {
+		p := &q.predicates[i]
+		if len(p.operands) != 1 || p.op != "eq" && p.op != "in" {
+			if p.op == "in" && len(p.operands) == 0 || p.op == "not_exists" {
+				return false
+			}
+			continue
+		}
+		o := p.operands[0]
+		switch p.field {
+		case fieldWorkbench:
+			if o.kind != kindString || jail.CheckID(o.text) != nil || q.scope.id != "" && q.scope.id != o.text {
+				return false
+			}
+			q.scope.id = o.text
+		case fieldPath:
+			if o.kind != kindString || !keys.ValidPath(o.text) || !q.scope.within(o.text) {
+				return false
+			}
+			q.scope.full = o.text
+		}
+	}
+	return true
+}
+
+// workbenches calls fn with each workbench of the scope that is there.
+func (q *query) workbenches(v *kv.View, fn func(id string, in keys.Incarnation) error) error {
 	if q.scope.id != "" {
 		in, ok, err := q.t.see(v, q.scope.id)
 		if err != nil || !ok {
 			return err
 		}
-		return q.byPath(ctx, v, q.scope.id, in, fn)
+		return fn(q.scope.id, in)
 	}
 	it := v.Scan(spaceBounds(keys.SpaceWorkbenchMarker, q.t.root.ID()))
 	defer func() { _ = it.Close() }()
@@ -92,7 +145,7 @@ func (q *query) each(ctx context.Context, v *kv.View, fn func(r *row) error) err
 		if err != nil {
 			return corrupt(err)
 		}
-		if err := q.byPath(ctx, v, id, m.Incarnation, fn); err != nil {
+		if err := fn(id, m.Incarnation); err != nil {
 			return err
 		}
 	}
@@ -105,34 +158,78 @@ func spaceBounds(space byte, root uint32) (lower, upper []byte, o kv.ScanOptions
 }
 
 // choose returns what the index keys of all candidates begin with, for the
-// equality of the fewest candidates; not ok when no predicate has an index.
-func (q *query) choose(v *kv.View) (best [][]byte, ok bool, err error) {
-	fewest := indexProbe + 1
+// predicate of the fewest candidates; not ok when no predicate has an index, or
+// when reading the scope itself is less work.
+func (q *query) choose(ctx context.Context, v *kv.View) (best [][]byte, ok bool, err error) {
+	var usable [][][]byte
 	for i := range q.predicates {
-		prefixes, usable := q.prefixes(&q.predicates[i])
-		if !usable {
-			continue
-		}
-		n := 0
-		for _, p := range prefixes {
-			it := v.Scan(p, keys.AppendEnd(nil, p), kv.ScanOptions{Limit: indexProbe - n + 1})
-			for n <= indexProbe && it.Next() {
-				n++
-			}
-			err := it.Err()
-			_ = it.Close()
-			if err != nil {
-				return nil, false, err
-			}
-			if n > indexProbe {
-				break
-			}
-		}
-		if !ok || n < fewest {
-			best, ok, fewest = prefixes, true, n
+		if prefixes, has := q.prefixes(&q.predicates[i]); has {
+			usable = append(usable, prefixes)
 		}
 	}
-	return best, ok, nil
+	if len(usable) == 0 {
+		return nil, false, nil
+	}
+	for limit := firstProbe; ; limit *= probeStep {
+		fewest := limit + 1
+		for _, prefixes := range usable {
+			n := 0
+			for _, p := range prefixes {
+				if n, err = q.count(ctx, v, p, n, fewest); err != nil {
+					return nil, false, err
+				}
+			}
+			if n < fewest {
+				best, fewest = prefixes, n
+			}
+		}
+		n, most := 0, min(fewest, limit)*scopeRows
+		err := q.workbenches(v, func(_ string, in keys.Incarnation) error {
+			if n++; n > most {
+				return errEnough
+			}
+			n, err = q.count(ctx, v, q.pathRecords(in), n, most+1)
+			return err
+		})
+		switch {
+		case err != nil && !errors.Is(err, errEnough):
+			return nil, false, err
+		case n <= most:
+			return nil, false, nil
+		case best != nil:
+			return best, true, nil
+		case limit == lastProbe:
+			return usable[0], true, nil
+		}
+	}
+}
+
+// errEnough ends a count.
+var errEnough = errors.New("workbench: counted enough")
+
+// count adds the keys behind a prefix to n, until n is limit.
+func (q *query) count(ctx context.Context, v *kv.View, prefix []byte, n, limit int) (int, error) {
+	if n >= limit {
+		return n, nil
+	}
+	it := v.Scan(prefix, keys.AppendEnd(nil, prefix), kv.ScanOptions{Limit: limit - n})
+	defer func() { _ = it.Close() }()
+	for n < limit && it.Next() {
+		n++
+		if err := q.step(ctx); err != nil {
+			return n, err
+		}
+	}
+	return n, it.Err()
+}
+
+// pathRecords is what the keys of the scope's files in a workbench begin with.
+func (q *query) pathRecords(in keys.Incarnation) []byte {
+	k := keys.AppendPathRecords(nil, q.t.root.ID(), in)
+	if q.scope.full != "" {
+		k = keys.AppendPathInside(k, q.scope.full)
+	}
+	return k
 }
 
 func (q *query) prefixes(p *predicate) ([][]byte, bool) {
@@ -223,10 +320,7 @@ func (q *query) byIndex(ctx context.Context, v *kv.View, prefix []byte, fn func(
 }
 
 func (q *query) byPath(ctx context.Context, v *kv.View, id string, in keys.Incarnation, fn func(r *row) error) error {
-	lower := keys.AppendPathRecords(nil, q.t.root.ID(), in)
-	if q.scope.full != "" {
-		lower = keys.AppendPathInside(lower, q.scope.full)
-	}
+	lower := q.pathRecords(in)
 	it := v.Scan(lower, keys.AppendEnd(nil, lower), kv.ScanOptions{})
 	defer func() { _ = it.Close() }()
 	for it.Next() {

@@ -128,7 +128,7 @@ var (
 	WorkbenchSearchOp = &Descriptor{
 		ID: "workbench.search", Area: AreaWorkbench, Name: "search", Title: "Search file metadata",
 		Description: "Find files by their metadata (size, type, digest, path and so on), within one workbench or, without id, across all of them. Predicates are combined with AND; choose fields to return, sort keys, and facets to count values; workbench_catalog lists the field ids and operators. Returns the total match_count and up to 10 matches per page with next_cursor. It looks at metadata only; for file contents use workbench_grep. Fails with InvalidArguments for an unknown field or an operand of the wrong type.",
-		Effect:      Read, Built: false,
+		Effect:      Read, Built: true,
 		HTTPMethod: "POST", HTTPPath: "/v1/workbench/search",
 		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/Search",
 		MCPTool:          "workbench_search",
@@ -143,7 +143,7 @@ var (
 	WorkbenchAggregateOp = &Descriptor{
 		ID: "workbench.aggregate", Area: AreaWorkbench, Name: "aggregate", Title: "Aggregate file metadata",
 		Description: "Count, sum, average, or take the minimum or maximum of metadata fields, optionally grouped, within one workbench or across all of them. Example: measures [{name: total, op: sum, field: logical_size}] with group_by [content_type]. Returns the groups in sort order, at most 100, and group_count for all of them. Fails with InvalidArguments for an unknown field or a measure that does not fit the field's type.",
-		Effect:      Read, Built: false,
+		Effect:      Read, Built: true,
 		HTTPMethod: "POST", HTTPPath: "/v1/workbench/aggregate",
 		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/Aggregate",
 		MCPTool:          "workbench_aggregate",
@@ -158,7 +158,7 @@ var (
 	WorkbenchCatalogOp = &Descriptor{
 		ID: "workbench.catalog", Area: AreaWorkbench, Name: "catalog", Title: "List searchable fields",
 		Description: "List the metadata field ids that workbench_search and workbench_aggregate understand, with the operators each admits. Call it before composing predicates. catalog_empty is true when the scope does not exist.",
-		Effect:      Read, Built: false,
+		Effect:      Read, Built: true,
 		HTTPMethod: "POST", HTTPPath: "/v1/workbench/catalog",
 		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/Catalog",
 		MCPTool:          "workbench_catalog",
