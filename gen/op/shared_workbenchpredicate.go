@@ -63,9 +63,7 @@ func (v *WorkbenchPredicate) decode(s *scanner) {
 			v.Op = s.str()
 		case "value":
 			s.enter(&seen, 2, "value")
-			if !s.null() {
-				v.Value = s.raw()
-			}
+			v.Value = s.raw()
 		default:
 			s.unknown()
 			continue

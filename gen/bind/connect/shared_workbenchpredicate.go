@@ -16,9 +16,6 @@ func workbenchPredicateFrom(m *workbenchv1.Predicate, v *op.WorkbenchPredicate) 
 	if m.ValueJson != nil {
 		v.Value = RawJSON(*m.ValueJson)
 	}
-	if string(v.Value) == "null" {
-		v.Value = nil
-	}
 	return nil
 }
 
@@ -54,9 +51,6 @@ func decodeWorkbenchPredicate(s *scanner, v *op.WorkbenchPredicate) {
 			s.enter(&seen, 2, "value_json")
 			if !s.null() {
 				v.Value = s.rawText()
-				if string(v.Value) == "null" {
-					v.Value = nil
-				}
 			}
 		default:
 			s.unknown()

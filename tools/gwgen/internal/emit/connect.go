@@ -234,7 +234,7 @@ func (g *connectGen) from(f *gocode.File, s *goStruct, m protoreflect.MessageDes
 			default:
 				f.P("	if %s != \"\" {\n		%s = RawJSON(%s)\n	}", get, target, get)
 			}
-			if x.Type.Nullable {
+			if x.Type.Nullable && !operand(x.Type) {
 				f.P("	if string(%s) == \"null\" {\n		%s = nil\n	}", target, target)
 			}
 		default:
@@ -480,7 +480,7 @@ func (g *connectGen) decodeField(f *gocode.File, x pbField) {
 		} else {
 			f.P("			%s = %s", target, jsonRead(t))
 		}
-		if t.Kind == schema.Raw && t.Nullable {
+		if t.Kind == schema.Raw && t.Nullable && !operand(t) {
 			f.P("			if string(%s) == \"null\" {\n				%s = nil\n			}", target, target)
 		}
 	}

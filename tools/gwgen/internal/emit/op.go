@@ -326,8 +326,7 @@ func (g *opGen) memory(s *goStruct) bool {
 func (g *opGen) decodeField(f *gocode.File, m goField, memory bool) {
 	t := m.Type
 	target := "v." + m.Go
-	nullable := t.Nullable
-	if nullable {
+	if t.Nullable && !operand(t) {
 		f.P("			if !s.null() {")
 		defer f.P("			}")
 	}
@@ -377,6 +376,12 @@ func (g *opGen) decodeField(f *gocode.File, m goField, memory bool) {
 			f.P("			%s = ptr(%s)", target, readCall(t))
 		}
 	}
+}
+
+// operand says whether values of t are what something is compared with: scalars
+// and lists of them. Null is one of those, and not the same as none.
+func operand(t *schema.Type) bool {
+	return t.Kind == schema.Raw && t.Admit&schema.AdmitScalarArray != 0
 }
 
 func readCall(t *schema.Type) string {
