@@ -139,7 +139,7 @@ func exchanges() []exchange {
 		{"modern null arguments", modernCall("workbench_stat", `null`), statHeaders, true},
 		{"modern spaced arguments", modernCall("workbench_stat", ` { "id" : "wb1" , "path":"a.txt" } `), statHeaders, true},
 		{"modern unknown tool", modernCall("workbench_dance", `{}`), modernHeaders("tools/call", "workbench_dance"), true},
-		{"modern tool not built", modernCall("workbench_grep", `{"id":"a","pattern":"x","recursive":true}`), modernHeaders("tools/call", "workbench_grep"), true},
+		{"modern tool that its area lacks", modernCall("workbench_grep", `{"id":"a","pattern":"x","recursive":true}`), modernHeaders("tools/call", "workbench_grep"), true},
 		{"modern list", `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{` + modernMeta + `}}`, modernHeaders("tools/list", ""), true},
 		{"modern discover", `{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{` + modernMeta + `}}`, modernHeaders("server/discover", ""), false},
 		{"modern ping", `{"jsonrpc":"2.0","id":2,"method":"ping","params":{` + modernMeta + `}}`, modernHeaders("ping", ""), false},
