@@ -22,12 +22,16 @@ type gated struct {
 	died atomic.Pointer[error]
 }
 
-func openGated(t *testing.T) *gated {
+func openGated(t *testing.T, changes ...func(*Options)) *gated {
 	t.Helper()
 	g := &gated{mem: vfs.NewCrashableMem()}
 	g.gate = newGateFS(g.mem)
-	s, err := Open(Options{FS: g.gate, Dir: "data", NoBackground: true, CacheBytes: 8 << 20, MemTableBytes: 1 << 20,
-		Fatal: func(err error) { g.died.Store(&err) }})
+	o := Options{FS: g.gate, Dir: "data", NoBackground: true, CacheBytes: 8 << 20, MemTableBytes: 1 << 20,
+		Fatal: func(err error) { g.died.Store(&err) }}
+	for _, change := range changes {
+		change(&o)
+	}
+	s, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +41,7 @@ func openGated(t *testing.T) *gated {
 	}
 	t.Cleanup(func() {
 		g.gate.open()
-		if err := s.Close(); err != nil && g.died.Load() == nil {
+		if err := s.Close(); err != nil && !errors.Is(err, ErrClosed) && g.died.Load() == nil {
 			t.Error(err)
 		}
 	})

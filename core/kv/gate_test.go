@@ -3,6 +3,8 @@ package kv
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -91,4 +93,19 @@ func (f *gateFile) SyncTo(length int64) (bool, error) {
 		return false, err
 	}
 	return f.File.SyncTo(length)
+}
+
+// fullAtTables is a disk that has no space for tables while it is full.
+type fullAtTables struct {
+	vfs.FS
+	full  atomic.Bool
+	tries atomic.Int64
+}
+
+func (f *fullAtTables) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.full.Load() && strings.HasSuffix(name, ".sst") {
+		f.tries.Add(1)
+		return nil, syscall.ENOSPC
+	}
+	return f.FS.Create(name, category)
 }
