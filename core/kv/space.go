@@ -288,9 +288,15 @@ func (s *Store) CheckSpace() error {
 }
 
 // freeBytes returns what the disk has free, and false when the file system
-// cannot say.
+// cannot say. A directory that is not there yet is going to be on the disk of
+// the one above.
 func (s *Store) freeBytes() (free int64, ok bool, err error) {
-	usage, err := s.fs.GetDiskUsage(s.opts.Dir)
+	dir := s.opts.Dir
+	usage, err := s.fs.GetDiskUsage(dir)
+	for up := s.fs.PathDir(dir); oserror.IsNotExist(err) && up != dir; up = s.fs.PathDir(dir) {
+		dir = up
+		usage, err = s.fs.GetDiskUsage(dir)
+	}
 	if errors.Is(err, vfs.ErrUnsupported) {
 		return 0, false, nil
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -185,6 +187,21 @@ func TestADiskTooFullToBegin(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A new directory is made with those above it, on the machine's disk too.
+func TestANewDirectoryIsMade(t *testing.T) {
+	e := kvtest.New(t, func(o *kv.Options) {
+		o.FS, o.Dir = kv.Disk(), filepath.Join(t.TempDir(), "not", "there")
+		o.FreeSpaceFloorBytes, o.BallastBytes = 1<<20, 1<<20
+	})
+	if err := tryPut(e, e.Root("test", "a"), "one"); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(e.Dir(), "ballast"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the ballast: %v, %v", info, err)
 	}
 }
 
