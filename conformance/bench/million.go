@@ -150,9 +150,17 @@ func committing(id, run string, replace bool) object {
 	return object{"id": id, "manifest": object{"run": run}, "content_digest_uri": "sha256:" + strings.Repeat("00", 32), "replace": replace}
 }
 
-// commitBeside commits the large workbench while other clients put files into another one, and returns the p99 of their puts before and
-// during, and how long the commit took.
+// commitBeside commits the large workbench while other clients put files into another one.
 func (b *bench) commitBeside(ctx context.Context, s *server, c caller) (quiet, during, took time.Duration, err error) {
+	return b.beside(ctx, s, 5*time.Second, func(i int) (time.Duration, error) {
+		_, took, err := c.call("commit", committing("bench", fmt.Sprint("run ", i), true))
+		return took, err
+	})
+}
+
+// beside does some work over and over while other clients put files, for as long as given, and returns the p99 of their puts before and
+// during, and how long the work took the first time.
+func (b *bench) beside(ctx context.Context, s *server, length time.Duration, work func(i int) (time.Duration, error)) (quiet, during, took time.Duration, err error) {
 	plan := func(dir string, d time.Duration) (load.Plan, error) {
 		t := load.Request("POST", "/v1/workbench/put_file", jsonBody(object{
 			"id": "others", "section": "outputs", "path": dir + "/f#######.txt", "text": text1K(),
@@ -160,7 +168,7 @@ func (b *bench) commitBeside(ctx context.Context, s *server, c caller) (quiet, d
 		holes, err := load.Punch(t, []int64{1}, []int64{10_000_000})
 		return load.Plan{Conns: 16, Template: t, Holes: holes, Status: 200, Expect: "sha256:", Duration: d}, err
 	}
-	p, err := plan("before", 5*time.Second)
+	p, err := plan("before", length)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -175,7 +183,7 @@ func (b *bench) commitBeside(ctx context.Context, s *server, c caller) (quiet, d
 	done := make(chan ended, 1)
 	beside := make(chan error, 1)
 	var beneath sample
-	if p, err = plan("during", 5*time.Second); err != nil {
+	if p, err = plan("during", length); err != nil {
 		return 0, 0, 0, err
 	}
 	go func() {
@@ -183,11 +191,11 @@ func (b *bench) commitBeside(ctx context.Context, s *server, c caller) (quiet, d
 		beneath, err = b.drive(ctx, s, p)
 		beside <- err
 	}()
-	// The puts are under way when the commit begins, and it goes on for as long as they do: commits follow each other.
+	// The puts are under way when the work begins, and it goes on for as long as they do: one time follows the other.
 	go func() {
 		var first time.Duration
 		for i := 0; ; i++ {
-			_, took, err := c.call("commit", committing("bench", fmt.Sprint("run ", i), true))
+			took, err := work(i)
 			if first == 0 {
 				first = took
 			}

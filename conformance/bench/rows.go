@@ -38,6 +38,7 @@ var rows = []row{
 	{name: "append", what: "time of an append of 1 KiB to a large file : to an empty one", target: 2, less: true, measure: appendLarge},
 	{name: "grep", what: "speed of workbench_grep over HTTP in one large file, texts that are not there : GNU grep -F -i on a file", target: 0.5, measure: grepLarge},
 	{name: "search", what: "time of a search by equality that finds ten files among many : among 1,000", target: 3, less: true, measure: searchEqual},
+	{name: "restore", what: "members a second that a restore of 100,000 brings back while 16 clients put, in thousands", target: 10, measure: restoreBeside},
 	{name: "million", what: "what has to cost the same with a million files", measure: million},
 	{name: "pebble", what: "bare Pebble", measure: barePebble},
 }

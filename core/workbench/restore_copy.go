@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
@@ -16,8 +17,11 @@ import (
 // A step of copying or removing has so many files and bytes of rows at most: it
 // is one turn among those of other callers, and they do not notice it.
 const (
-	restoreStepFiles = 192
-	restoreStepBytes = 192 << 10
+	restoreStepFiles = 80
+	restoreStepBytes = 128 << 10
+	// restoreStepTime is what a step takes at least: the disk and the processors are
+	// left to others for the rest of it.
+	restoreStepTime = 4 * time.Millisecond
 )
 
 // errRestoreChanged says that somebody else wrote what only the one who carries
@@ -45,6 +49,7 @@ type restoreRow struct{ key, value []byte }
 // own. Nothing of it shows, for no marker names the incarnation.
 func (w *Workbench) copyRestore(ctx context.Context, t *tenant, o *record.RestoreOperation) error {
 	for o.State == record.RestoreCopying {
+		began := w.store.Clock().Now()
 		p, err := w.readRestorePage(ctx, t, o)
 		if err != nil {
 			return err
@@ -85,8 +90,31 @@ func (w *Workbench) copyRestore(ctx context.Context, t *tenant, o *record.Restor
 			o.State = record.RestoreCopied
 		}
 		w.pause("restore step")
+		if err := w.pace(ctx, began); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// pace waits until a step that began at an instant has taken its time. A step that
+// waited for others has taken it already.
+func (w *Workbench) pace(ctx context.Context, began time.Time) error {
+	rest := restoreStepTime - w.store.Clock().Now().Sub(began)
+	if ctx.Err() != nil {
+		return fault.From(context.Cause(ctx))
+	}
+	if !w.paced.Load() || rest <= 0 {
+		return nil
+	}
+	timer := w.store.Clock().NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return fault.From(context.Cause(ctx))
+	case <-timer.C():
+		return nil
+	}
 }
 
 // readRestorePage reads the next files of the source at the revision that is

@@ -343,7 +343,7 @@ func TestAnExpiredSnapshotIsNotRestored(t *testing.T) {
 
 // Sizes around the steps of copying, and around those of others' batches.
 func TestRestoresOfManySizes(t *testing.T) {
-	for _, n := range []int{0, 1, 48, 49, 191, 192, 193, 385, 2000} {
+	for _, n := range []int{0, 1, 48, 49, 78, 79, 80, 81, 159, 160, 161, 2000} {
 		b := committed(t)
 		if err := b.Fill(ctx, "wb1", "outputs/dir", n); err != nil {
 			t.Fatal(err)
@@ -357,7 +357,7 @@ func TestRestoresOfManySizes(t *testing.T) {
 // While a restore is under way nothing of it shows, and its snapshot stays.
 func TestARestoreUnderWay(t *testing.T) {
 	b := committed(t)
-	if err := b.Fill(ctx, "wb1", "outputs/dir", 500); err != nil {
+	if err := b.Fill(ctx, "wb1", "outputs/dir", 200); err != nil {
 		t.Fatal(err)
 	}
 	id := b.snapshot("s", nil).SnapshotID
