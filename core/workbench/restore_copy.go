@@ -90,6 +90,9 @@ func (w *Workbench) copyRestore(ctx context.Context, t *tenant, o *record.Restor
 			o.State = record.RestoreCopied
 		}
 		w.pause("restore step")
+		if p.last {
+			return nil
+		}
 		if err := w.pace(ctx, began); err != nil {
 			return err
 		}
