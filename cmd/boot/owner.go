@@ -139,7 +139,10 @@ func (n *Node) watchEndpoint(ctx context.Context) {
 func (n *Node) Close() error {
 	var err error
 	if n.core != nil {
-		err = n.core.Close()
+		if err = within(n.clock, closeWithin, n.core.Close); errors.Is(err, errSlowClose) {
+			// The store has its files open still: the directory stays owned until the process has ended.
+			return err
+		}
 	}
 	if n.tele != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -149,6 +152,25 @@ func (n *Node) Close() error {
 		}
 	}
 	return errors.Join(err, n.owner.Close())
+}
+
+// closeWithin is how long the store may take to close. On a disk that stands still it would take as long as the disk.
+const closeWithin = 10 * time.Second
+
+var errSlowClose = errors.New("the disk has not answered in time, and the store is left as a kill would leave it: what was acknowledged is safe")
+
+// within returns what fn returns, or errSlowClose when that takes longer.
+func within(clk clock.Clock, d time.Duration, fn func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- fn() }()
+	timer := clk.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C():
+		return errSlowClose
+	}
 }
 
 // CheckListen refuses addresses that cannot be meant, and, unless nonlocal is set, those that other machines can reach:
