@@ -210,16 +210,19 @@ func TestAFullDiskDoesNotMakeTheEngineSpin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		began := time.Now()
 		disk.full.Store(true)
 		for n := range 5 {
 			updateWith(t, s, root, func(tx *Tx) error { tx.Put(testKey(root, fmt.Sprint(n)), make([]byte, 100_000)); return nil })
 		}
 		time.Sleep(10 * time.Second)
+		// An update may have waited for the flush: the bubble's time goes on meanwhile.
+		seconds := int64(time.Since(began)/time.Second) + 1
 		// Two writers at most, which try twice each.
-		if tries := disk.tries.Load(); tries == 0 || tries > 4*10*int64(time.Second/fullPause) {
-			t.Errorf("%d tries in ten seconds", tries)
+		if tries := disk.tries.Load(); tries == 0 || tries > 4*seconds*int64(time.Second/fullPause) {
+			t.Errorf("%d tries in %d seconds", tries, seconds)
 		}
-		if lines := strings.Count(log.String(), "\n"); lines == 0 || lines > 3 {
+		if lines := strings.Count(log.String(), "\n"); lines == 0 || int64(lines) > 2+seconds/10 {
 			t.Errorf("%d lines in the log:\n%s", lines, log.String())
 		}
 		disk.full.Store(false)
