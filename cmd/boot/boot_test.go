@@ -2,20 +2,25 @@ package boot
 
 import "testing"
 
-func TestTracingIsAskedForByTheEnvironment(t *testing.T) {
+func TestCollectorsAreNamedByTheEnvironment(t *testing.T) {
+	const all = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	for _, c := range []struct {
-		env  map[string]string
-		want bool
+		env             map[string]string
+		traces, metrics bool
 	}{
-		{nil, false},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318"}, true},
-		{map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318/v1/traces"}, true},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_SDK_DISABLED": "true"}, false},
-		{map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4318", "OTEL_TRACES_EXPORTER": "none"}, false},
-		{map[string]string{"OTEL_SERVICE_NAME": "x"}, false},
+		{nil, false, false},
+		{map[string]string{all: "http://localhost:4318"}, true, true},
+		{map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:4318/v1/traces"}, true, false},
+		{map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://localhost:4318/v1/metrics"}, false, true},
+		{map[string]string{all: "http://localhost:4318", "OTEL_SDK_DISABLED": "true"}, false, false},
+		{map[string]string{all: "http://localhost:4318", "OTEL_TRACES_EXPORTER": "none"}, false, true},
+		{map[string]string{all: "http://localhost:4318", "OTEL_METRICS_EXPORTER": "prometheus"}, true, false},
+		{map[string]string{all: "http://localhost:4318", "OTEL_METRICS_EXPORTER": "prometheus, otlp"}, true, true},
+		{map[string]string{"OTEL_SERVICE_NAME": "x"}, false, false},
 	} {
-		if got := tracingAsked(func(k string) string { return c.env[k] }); got != c.want {
-			t.Errorf("%v: %v", c.env, got)
+		getenv := func(k string) string { return c.env[k] }
+		if traces, metrics := asked("TRACES", getenv), asked("METRICS", getenv); traces != c.traces || metrics != c.metrics {
+			t.Errorf("%v: traces %v, metrics %v", c.env, traces, metrics)
 		}
 	}
 }

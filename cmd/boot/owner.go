@@ -65,7 +65,7 @@ func Own(ctx context.Context, c Config) (n *Node, err error) {
 		}
 	}()
 	build := ReadBuild()
-	if n.tele, err = newTelemetry(ctx, build.Version); err != nil {
+	if n.tele, err = newTelemetry(ctx, build.Version, c.Logger); err != nil {
 		return n, err
 	}
 	n.core, err = core.Open(ctx, core.Options{Dir: owner.Dir(), WorkbenchRoot: c.WorkbenchRoot, Clock: c.Clock, Logger: c.Logger, MaxBodyBytes: c.MaxBodyBytes,
@@ -135,8 +135,21 @@ func (n *Node) watchEndpoint(ctx context.Context) {
 	}
 }
 
-// Close closes the store and gives the directory up, in this order (invariant 3).
+// Close sends what was measured, closes the store and gives the directory up, in this order (invariant 3): the last figures
+// are read from the store.
 func (n *Node) Close() error {
+	if n.tele != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), teleWithin)
+		defer cancel()
+		// Also what does not look at its context is left behind: figures of a store whose disk stands still.
+		terr := within(n.clock, teleWithin+time.Second, func() error { return n.tele.stop(ctx) })
+		if errors.Is(terr, errSlowClose) {
+			terr = errors.New("the last figures were not to be had in time")
+		}
+		if terr != nil {
+			n.log.LogAttrs(ctx, slog.LevelWarn, "telemetry", slog.String("cause", terr.Error()))
+		}
+	}
 	var err error
 	if n.core != nil {
 		if err = within(n.clock, closeWithin, n.core.Close); errors.Is(err, errSlowClose) {
@@ -144,15 +157,11 @@ func (n *Node) Close() error {
 			return err
 		}
 	}
-	if n.tele != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		if terr := n.tele.stop(ctx); terr != nil {
-			n.log.LogAttrs(ctx, slog.LevelWarn, "telemetry", slog.String("cause", terr.Error()))
-		}
-	}
 	return errors.Join(err, n.owner.Close())
 }
+
+// teleWithin is how long a collector is waited for in the end.
+const teleWithin = 2 * time.Second
 
 // closeWithin is how long the store may take to close. On a disk that stands still it would take as long as the disk.
 const closeWithin = 10 * time.Second

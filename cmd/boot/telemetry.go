@@ -2,16 +2,20 @@ package boot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
@@ -32,8 +36,13 @@ type telemetry struct {
 	stop   func(context.Context) error
 }
 
-// newTelemetry sets metrics up for scraping, and traces if the standard environment variables name a collector.
-func newTelemetry(ctx context.Context, version string) (*telemetry, error) {
+// newTelemetry sets metrics up for scraping, and sends metrics and traces to a collector if the standard environment
+// variables name one.
+func newTelemetry(ctx context.Context, version string, log *slog.Logger) (*telemetry, error) {
+	// A collector that does not answer is no matter for standard error, which the library would write to by itself.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		log.LogAttrs(context.Background(), slog.LevelWarn, "telemetry", slog.String("cause", err.Error()))
+	}))
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	exporter, err := otelprom.New(otelprom.WithRegisterer(registry), otelprom.WithoutScopeInfo())
@@ -44,32 +53,46 @@ func newTelemetry(ctx context.Context, version string) (*telemetry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
-	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter), sdkmetric.WithResource(what))
+	options := []sdkmetric.Option{sdkmetric.WithReader(exporter), sdkmetric.WithResource(what)}
+	if asked("METRICS", os.Getenv) {
+		figures, err := otlpmetrichttp.New(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
+		// How often is the environment's to say: OTEL_METRIC_EXPORT_INTERVAL.
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(figures)))
+	}
+	meters := sdkmetric.NewMeterProvider(options...)
 	t := &telemetry{meters: meters, page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), stop: meters.Shutdown}
-	if !tracingAsked(os.Getenv) {
+	if !asked("TRACES", os.Getenv) {
 		return t, nil
 	}
 	spans, err := otlptracehttp.New(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("traces: %w", err)
+		return nil, errors.Join(fmt.Errorf("traces: %w", err), meters.Shutdown(ctx))
 	}
 	traces := sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans), sdktrace.WithResource(what))
 	t.traces = traces
 	t.stop = func(ctx context.Context) error {
-		if err := traces.Shutdown(ctx); err != nil {
-			return err
-		}
-		return meters.Shutdown(ctx)
+		// Side by side: a collector that does not answer takes all the time that there is.
+		ended := make(chan error, 1)
+		go func() { ended <- traces.Shutdown(ctx) }()
+		return errors.Join(meters.Shutdown(ctx), <-ended)
 	}
 	return t, nil
 }
 
-// tracingAsked reads the standard variables: a collector is named, and neither the SDK nor its exporter is switched off.
-func tracingAsked(getenv func(string) string) bool {
-	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") || getenv("OTEL_TRACES_EXPORTER") == "none" {
+// asked reads the standard variables for a signal, TRACES or METRICS: a collector is named, and neither the SDK nor the
+// signal's exporter is switched off.
+func asked(signal string, getenv func(string) string) bool {
+	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
 		return false
 	}
-	return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+	// Of the exporters that the variable may name, OTLP is the one to be had; what is scraped is there in any case.
+	if names := getenv("OTEL_" + signal + "_EXPORTER"); names != "" && !slices.Contains(strings.Split(strings.ReplaceAll(names, " ", ""), ","), "otlp") {
+		return false
+	}
+	return getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != ""
 }
 
 // observeStore adds the store's figures to the metrics.

@@ -1,11 +1,14 @@
 package mcpapi
 
 import (
+	"context"
 	"encoding/json"
 	"sync"
 	"sync/atomic"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 const (
@@ -17,6 +20,41 @@ const (
 type metaVerdict struct {
 	version string // protocol version named there; "" when none is
 	usable  bool   // the SDK would accept it as well
+	parent  trace.SpanContext
+}
+
+// The members of _meta in which a client hands on its trace. They have no prefix, and the form of the headers.
+var traceMembers = []string{"traceparent", "tracestate"}
+
+// parentIn reads the trace that a _meta carries. What is malformed is no trace, and no mistake either.
+func parentIn[T any](members map[string]T, text func(T) string) trace.SpanContext {
+	carrier := propagation.MapCarrier{}
+	for _, name := range traceMembers {
+		if v, there := members[name]; there {
+			carrier[name] = text(v)
+		}
+	}
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+}
+
+func rawText(raw json.RawMessage) (s string) {
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func anyText(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// under makes parent the trace of ctx, unless an HTTP header has already named one.
+func under(ctx context.Context, parent trace.SpanContext) context.Context {
+	if !parent.IsValid() || trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx
+	}
+	return trace.ContextWithRemoteSpanContext(ctx, parent)
 }
 
 // metaCache remembers verdicts. A client sends the same _meta with every request, so that it is parsed once. The
@@ -65,13 +103,17 @@ func judgeMeta(raw []byte) (v metaVerdict, lasting bool) {
 	if json.Unmarshal(raw, &members) != nil {
 		return v, true
 	}
-	_, progress := members["progressToken"]
+	_, once := members["progressToken"]
+	if _, traced := members[traceMembers[0]]; traced {
+		once = true
+		v.parent = parentIn(members, rawText)
+	}
 	if version, ok := members[sdk.MetaKeyProtocolVersion]; ok {
 		if json.Unmarshal(version, &v.version) != nil || v.version == "" {
-			return metaVerdict{}, !progress
+			return metaVerdict{}, !once
 		}
 	}
 	// A revision that is not known here is the SDK's to judge.
 	v.usable = v.version <= version20260728
-	return v, !progress
+	return v, !once
 }

@@ -143,6 +143,7 @@ func (rt *Runtime) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		switch r := req.(type) {
 		case *sdk.CallToolRequest:
+			ctx = under(ctx, parentIn(r.Params.Meta, anyText))
 			if r.Params.Name == "" {
 				return nil, &jsonrpc.Error{Code: codeInvalidParams, Message: noName}
 			}

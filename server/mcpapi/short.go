@@ -84,7 +84,8 @@ func (s *shortPath) serve(w http.ResponseWriter, r *http.Request, m *message) bo
 	if p.odd || p.hasCursor || len(r.Header["Last-Event-Id"]) > 0 || s.rt.stateful != nil && len(r.Header["Mcp-Session-Id"]) > 0 {
 		return false
 	}
-	family, ok := s.wireOf(r, p)
+	verdict := s.metas.judge(p.meta)
+	family, ok := s.wireOf(r, verdict)
 	if !ok {
 		return false
 	}
@@ -105,7 +106,7 @@ func (s *shortPath) serve(w http.ResponseWriter, r *http.Request, m *message) bo
 	if tool == nil && s.rt.profile.Pipeline == nil || tool != nil && s.rt.profile.NeedsSession != nil && s.rt.profile.NeedsSession(tool) {
 		return false
 	}
-	ctx := r.Context()
+	ctx := under(r.Context(), verdict.parent)
 	if family == wireLegacy {
 		// Older revisions do not take a lost connection for a cancelled call.
 		ctx = context.WithoutCancel(ctx)
@@ -144,8 +145,7 @@ func (s *shortPath) append(dst, id []byte, a answer, family wire) []byte {
 }
 
 // wireOf tells which wire a request is on, if it is one that the SDK would serve without a word.
-func (s *shortPath) wireOf(r *http.Request, p *params) (wire, bool) {
-	verdict := s.metas.judge(p.meta)
+func (s *shortPath) wireOf(r *http.Request, verdict metaVerdict) (wire, bool) {
 	if !verdict.usable {
 		return 0, false
 	}

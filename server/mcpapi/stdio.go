@@ -299,7 +299,8 @@ func (s *stdio) run(j *job) {
 	}
 	m, p := &j.m, &j.m.params
 	family := wireLegacy
-	if s.short.metas.judge(p.meta).version == version20260728 {
+	verdict := s.short.metas.judge(p.meta)
+	if verdict.version == version20260728 {
 		family = wireModern
 	}
 	var answer []byte
@@ -326,7 +327,7 @@ func (s *stdio) run(j *job) {
 		if s.rt.profile.Pipeline != nil {
 			caller = s.rt.profile.Pipeline.Via(call.MCPStdio, "")
 		}
-		a := s.rt.run(j.ctx, caller, s.rt.toolFor(p.name), p.name, p.args, nil)
+		a := s.rt.run(under(j.ctx, verdict.parent), caller, s.rt.toolFor(p.name), p.name, p.args, nil)
 		answer = s.short.append(nil, m.id, a, family)
 	}
 	if m.idKind == idAbsent || j.ctx.Err() != nil {

@@ -27,7 +27,7 @@ func (c *Client) OpenFile(ctx context.Context, ref op.FileRef) (op.File, error) 
 	if err != nil {
 		return nil, fault.New(op.ReasonInternal, "").Because(err)
 	}
-	resp, err := c.http.Do(r)
+	resp, err := c.do(r)
 	if err != nil {
 		return nil, c.unanswered(ctx, err)
 	}
@@ -65,7 +65,7 @@ func (c *Client) get(ctx context.Context, ref op.FileRef, ifMatch, span string) 
 	if span != "" {
 		r.Header.Set("Range", span)
 	}
-	resp, err := c.http.Do(r)
+	resp, err := c.do(r)
 	if err != nil {
 		return nil, c.unanswered(ctx, err)
 	}
@@ -101,7 +101,7 @@ func (c *Client) StoreFile(ctx context.Context, ref op.FileRef, cond op.FileCond
 	if cond.IfGeneration != nil {
 		r.Header.Set("If-Match", tag(*cond.IfGeneration))
 	}
-	resp, err := c.http.Do(r)
+	resp, err := c.do(r)
 	if err != nil {
 		return op.FileCard{}, c.unanswered(ctx, err)
 	}

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 	"github.com/sawhorse-dev/sawhorse/server/call"
@@ -61,6 +63,12 @@ func (c *Client) SayAbsent(text string) { c.absent = text }
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
+// do sends a request as part of the trace that its context belongs to.
+func (c *Client) do(r *http.Request) (*http.Response, error) {
+	propagation.TraceContext{}.Inject(r.Context(), propagation.HeaderCarrier(r.Header))
+	return c.http.Do(r)
+}
+
 // Call carries out one operation at the server. It is a call.Invoker. The error carries a reason.
 func (c *Client) Call(ctx context.Context, d *op.Descriptor, req op.Request) (op.Result, error) {
 	if d.HTTPPath == "" || d.Decode == nil {
@@ -78,7 +86,7 @@ func (c *Client) Call(ctx context.Context, d *op.Descriptor, req op.Request) (op
 	if id := call.RequestID(ctx); id != "" {
 		r.Header.Set("X-Request-Id", id)
 	}
-	resp, err := c.http.Do(r)
+	resp, err := c.do(r)
 	if err != nil {
 		return nil, c.unanswered(ctx, err)
 	}

@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sawhorse-dev/sawhorse/core/actor"
 	"github.com/sawhorse-dev/sawhorse/core/fault"
@@ -152,5 +154,28 @@ func TestReconnects(t *testing.T) {
 		if err := do(); !fault.Is(err, op.ReasonUnavailable) {
 			t.Fatalf("without a server: %v", err)
 		}
+	}
+}
+
+// A call is part of its caller's trace at the server too.
+func TestTracesAreHandedOn(t *testing.T) {
+	var got []string
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Traceparent"))
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer h.Close()
+	c := remote.New(h.URL, nil)
+	defer c.Close()
+	ctx := trace.ContextWithRemoteSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: 1}))
+	ref := op.FileRef{ID: "w", Section: "outputs", Path: "a"}
+	_, _ = c.Call(ctx, op.WorkbenchCreateOp, &op.WorkbenchCreateRequest{ID: "w"}) // what comes back is not what is looked at
+	_, _ = c.OpenFile(ctx, ref)
+	_, _ = c.StoreFile(ctx, ref, op.FileCondition{}, "text/plain", strings.NewReader("x"), 1)
+	last := len(got)
+	_, _ = c.Call(t.Context(), op.WorkbenchCreateOp, &op.WorkbenchCreateRequest{ID: "w"})
+	const want = "00-01000000000000000000000000000000-0200000000000000-01"
+	if last < 3 || slices.ContainsFunc(got[:last], func(s string) bool { return s != want }) || !slices.Equal(got[last:], []string{""}) {
+		t.Errorf("traces %q", got)
 	}
 }

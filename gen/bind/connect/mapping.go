@@ -43,15 +43,16 @@ func (s *scanner) integer64Text() int64 {
 	return v
 }
 
-// integer32Text reads an integer of 32 bits, bare or in quotes. The schema's own bounds are checked afterwards.
-func (s *scanner) integer32Text() int32 {
+// integer32Text reads an integer of 32 bits, bare or in quotes. The schema's bounds are given for the message, which is
+// then the same as on every other wire.
+func (s *scanner) integer32Text(minimum, maximum int32) int32 {
 	v := s.integer64Text()
-	if v > 1<<31-1 {
-		s.fail("maximum", "must be at most 2147483647")
+	if v > int64(maximum) {
+		s.fail("maximum", "must be at most "+strconv.Itoa(int(maximum)))
 		return 0
 	}
-	if v < -1<<31 {
-		s.fail("minimum", "must be at least -2147483648")
+	if v < int64(minimum) {
+		s.fail("minimum", "must be at least "+strconv.Itoa(int(minimum)))
 		return 0
 	}
 	return int32(v)

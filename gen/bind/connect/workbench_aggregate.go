@@ -152,7 +152,7 @@ func decodeWorkbenchAggregateRequest(s *scanner, v *op.WorkbenchAggregateRequest
 		case "limit":
 			s.enter(&seen, 7, "limit")
 			if !s.null() {
-				v.Limit = ptr(s.integer32Text())
+				v.Limit = ptr(s.integer32Text(1, 100))
 			}
 		default:
 			s.unknown()

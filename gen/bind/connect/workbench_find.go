@@ -60,7 +60,7 @@ func decodeWorkbenchFindRequest(s *scanner, v *op.WorkbenchFindRequest) {
 		case "limit":
 			s.enter(&seen, 4, "limit")
 			if !s.null() {
-				v.Limit = ptr(s.integer32Text())
+				v.Limit = ptr(s.integer32Text(1, 100))
 			}
 		default:
 			s.unknown()

@@ -109,7 +109,7 @@ func decodeWorkbenchGrepRequest(s *scanner, v *op.WorkbenchGrepRequest) {
 		case "limit":
 			s.enter(&seen, 8, "limit")
 			if !s.null() {
-				v.Limit = ptr(s.integer32Text())
+				v.Limit = ptr(s.integer32Text(1, 300))
 			}
 		default:
 			s.unknown()

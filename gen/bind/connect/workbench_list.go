@@ -69,7 +69,7 @@ func decodeWorkbenchListRequest(s *scanner, v *op.WorkbenchListRequest) {
 		case "limit":
 			s.enter(&seen, 5, "limit")
 			if !s.null() {
-				v.Limit = ptr(s.integer32Text())
+				v.Limit = ptr(s.integer32Text(1, 100))
 			}
 		default:
 			s.unknown()

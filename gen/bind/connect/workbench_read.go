@@ -70,7 +70,7 @@ func decodeWorkbenchReadRequest(s *scanner, v *op.WorkbenchReadRequest) {
 		case "limit":
 			s.enter(&seen, 4, "limit")
 			if !s.null() {
-				v.Limit = ptr(s.integer32Text())
+				v.Limit = ptr(s.integer32Text(1, 300))
 			}
 		case "offset":
 			s.enter(&seen, 5, "offset")

@@ -152,7 +152,7 @@ func decodeWorkbenchSearchRequest(s *scanner, v *op.WorkbenchSearchRequest) {
 		case "limit":
 			s.enter(&seen, 8, "limit")
 			if !s.null() {
-				v.Limit = ptr(s.integer32Text())
+				v.Limit = ptr(s.integer32Text(1, 10))
 			}
 		default:
 			s.unknown()

@@ -57,7 +57,7 @@ func decodeWorkbenchSnapshotRequest(s *scanner, v *op.WorkbenchSnapshotRequest) 
 		case "ttl_days":
 			s.enter(&seen, 2, "ttl_days")
 			if !s.null() {
-				v.TtlDays = ptr(s.integer32Text())
+				v.TtlDays = ptr(s.integer32Text(1, 90))
 			}
 		case "reason":
 			s.enter(&seen, 3, "reason")

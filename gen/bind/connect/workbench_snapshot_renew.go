@@ -53,7 +53,7 @@ func decodeWorkbenchSnapshotRenewRequest(s *scanner, v *op.WorkbenchSnapshotRene
 		case "ttl_days":
 			s.enter(&seen, 3, "ttl_days")
 			if !s.null() {
-				v.TtlDays = ptr(s.integer32Text())
+				v.TtlDays = ptr(s.integer32Text(1, 90))
 			}
 		default:
 			s.unknown()

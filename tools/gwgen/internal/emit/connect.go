@@ -492,7 +492,11 @@ func jsonRead(t *schema.Type) string {
 		return "s.str()"
 	case schema.Int:
 		if t.Small() {
-			return "s.integer32Text()"
+			lo := int64(-1 << 31)
+			if t.Minimum != nil {
+				lo = *t.Minimum
+			}
+			return fmt.Sprintf("s.integer32Text(%d, %d)", lo, *t.Maximum)
 		}
 		return "s.integer64Text()"
 	case schema.Number:
