@@ -126,9 +126,10 @@ func TestADiskThatStandsStillBoundsWhatWaits(t *testing.T) {
 			if err := s.fill(t, 1000); !fault.Is(err, op.ReasonUnavailable) || !op.ReasonUnavailable.Face().Retryable {
 				t.Fatalf("the one too many: %v", err)
 			}
+			// One of those that waited may have got its turn since.
 			n, _ := s.seq.waiting()
-			if n != depth || (s.begun-n)*100_000 > 2<<20 {
-				t.Fatalf("%d wait for their turn, of %d, and %d for the disk", n, depth, s.begun-n)
+			if n > depth || (s.begun-depth)*100_000 > 2<<20 {
+				t.Fatalf("%d wait for their turn, of %d, and %d were begun", n, depth, s.begun)
 			}
 			s.serves(t)
 			s.settle(t)
