@@ -15,7 +15,7 @@ FILES  ?= 0
 SEEDS  ?= 1000
 SIEGE  ?= 60s
 
-.PHONY: help generate check-generate check-frozen breaking build lint test race conformance suites crash fuzz bench run demo siege check
+.PHONY: help generate check-generate check-frozen breaking build lint test race conformance remote suites crash fuzz bench run demo siege check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -49,6 +49,9 @@ race: ## the same under the race detector
 
 conformance: ## every scenario on every protocol, in process
 	$(GO) test ./conformance/...
+
+remote: build ## every scenario against a running server, by its URL
+	conformance/remote.sh
 
 suites: ## the suites that others wrote, and the linters of the documents (npm)
 	conformance/suites/run.sh
