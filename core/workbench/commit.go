@@ -68,11 +68,7 @@ func (w *Workbench) newCommit(req *op.WorkbenchCommitRequest) (*commitRequest, e
 		return nil, invalid("$.content_digest_uri", "must be sha256: and 64 lowercase hexadecimal digits")
 	}
 	if c.manifest, err = canon.Append(nil, req.Manifest); err != nil {
-		var rule *canon.Error
-		if errors.As(err, &rule) {
-			return nil, invalid("$.manifest", rule.Error())
-		}
-		return nil, err
+		return nil, invalid("$.manifest", "must be valid JSON, nested at most 128 levels deep, with no number beyond a 64-bit float")
 	}
 	if len(c.manifest) == 0 || c.manifest[0] != '{' {
 		return nil, invalid("$.manifest", "must be an object")

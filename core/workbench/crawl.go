@@ -57,8 +57,8 @@ func (w *Workbench) openCrawl(t *tenant, tool string, query [32]byte, cursor *st
 	if len(*cursor) > maxCrawlCursor {
 		return crawl{}, foreign
 	}
-	token, err := base64.RawURLEncoding.Strict().DecodeString(*cursor)
-	if err != nil || len(token) < crawlCursorHeader+cursorMACLen {
+	token, ok := decodeToken(*cursor)
+	if !ok || len(token) < crawlCursorHeader+cursorMACLen {
 		return crawl{}, foreign
 	}
 	token, given := token[:len(token)-cursorMACLen], token[len(token)-cursorMACLen:]
@@ -132,21 +132,6 @@ func (w *Workbench) readCrawl(ctx context.Context, t *tenant, c *crawl, within [
 // over says that a crawl cannot go on.
 func (c *crawl) over() error {
 	return fault.New(op.ReasonWBReadFenceChanged, "What the cursor goes on with is no longer kept; start again without a cursor.").With("operation", c.tool)
-}
-
-// lp64 hashes pieces, each behind its length, so that no two lists of pieces are
-// one text.
-func lp64(domain string, pieces ...[]byte) (sum [sha256.Size]byte) {
-	h := sha256.New()
-	h.Write([]byte(domain))
-	var n [8]byte
-	for _, p := range pieces {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write(p)
-	}
-	h.Sum(sum[:0])
-	return sum
 }
 
 // millisUp rounds an instant up to a millisecond.

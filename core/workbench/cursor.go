@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
@@ -54,14 +55,24 @@ func (w *Workbench) sealListCursor(t *tenant, p jail.Place, sel *op.IntOrString,
 	return base64.RawURLEncoding.EncodeToString(append(token, mac[:cursorMACLen]...))
 }
 
+// decodeToken reads a cursor's bytes. A token has one spelling: line breaks, which
+// the decoder would pass over, are none.
+func decodeToken(s string) (token []byte, ok bool) {
+	if strings.ContainsAny(s, "\r\n") {
+		return nil, false
+	}
+	token, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	return token, err == nil
+}
+
 // openListCursor returns false for a token that was not made here for this very
 // scope.
 func (w *Workbench) openListCursor(t *tenant, p jail.Place, sel *op.IntOrString, s string) (c listCursor, ok bool) {
 	if len(s) > maxListCursor {
 		return c, false
 	}
-	token, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(token) < listCursorHeader+1+cursorMACLen {
+	token, ok := decodeToken(s)
+	if !ok || len(token) < listCursorHeader+1+cursorMACLen {
 		return c, false
 	}
 	token, given := token[:len(token)-cursorMACLen], token[len(token)-cursorMACLen:]

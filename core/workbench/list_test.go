@@ -213,6 +213,10 @@ func TestListCursorsAreBound(t *testing.T) {
 	refused(t, err, op.ReasonWBBadCursor)
 
 	// Not one bit of it may differ.
+	for _, spelled := range []string{cursor + "\n", cursor[:4] + "\r\n" + cursor[4:]} {
+		_, err := page(ptr("outputs"), ptr("dir"), spelled)
+		refused(t, err, op.ReasonWBBadCursor)
+	}
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
 		t.Fatal(err)

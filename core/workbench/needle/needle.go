@@ -143,7 +143,18 @@ type probe struct {
 	a, b   int // offsets of the two bytes, a <= b
 	// The bytes, eight times each, and what makes a letter small.
 	wantA, wantB, foldA, foldB uint64
+	// border has, for each beginning of the pattern, how long the longest shorter
+	// one is that it also ends with.
+	border []int32
 }
+
+// patience is how many bytes may be compared in vain for each byte of text that
+// was passed, and impatience after how many it is asked. A text and a pattern that
+// are made for it would have every position compared to the pattern's end.
+const (
+	patience   = 4
+	impatience = 4 << 10
+)
 
 const ones = 0x0101010101010101
 
@@ -164,6 +175,16 @@ func newProbe(folded []byte) probe {
 	p.a, p.b = min(best, second), max(best, second)
 	p.wantA, p.foldA = splat(folded[p.a])
 	p.wantB, p.foldB = splat(folded[p.b])
+	p.border = make([]int32, len(folded))
+	for i, k := 1, int32(0); i < len(folded); i++ {
+		for k > 0 && folded[i] != folded[k] {
+			k = p.border[k-1]
+		}
+		if folded[i] == folded[k] {
+			k++
+		}
+		p.border[i] = k
+	}
 	return p
 }
 
@@ -177,7 +198,7 @@ func splat(c byte) (want, fold uint64) {
 // next returns where text contains the pattern first, from a position on, or -1.
 func (p *probe) next(text []byte, from int) int {
 	last := len(text) - len(p.folded) // the last position of a match
-	i := from
+	i, vain := from, 0
 	const step = 32
 	if i+step-1 <= last {
 		// At every i up to last, both bytes are inside of the text.
@@ -195,16 +216,42 @@ func (p *probe) next(text []byte, from int) int {
 			for k, z := range [...]uint64{z0, z1, z2, z3} {
 				for ; z != 0; z &= z - 1 {
 					at := i + 8*k + bits.TrailingZeros64(z)/8
-					if p.at(text[at:]) {
+					same := p.at(text[at:])
+					if same == len(p.folded) {
 						return at
+					}
+					if vain += same; vain > impatience && vain > patience*(at-from) {
+						return p.steady(text, at+1)
 					}
 				}
 			}
 		}
 	}
 	for ; i <= last; i++ {
-		if p.at(text[i:]) {
+		same := p.at(text[i:])
+		if same == len(p.folded) {
 			return i
+		}
+		if vain += same; vain > impatience && vain > patience*(i-from) {
+			return p.steady(text, i+1)
+		}
+	}
+	return -1
+}
+
+// steady is next without a look back: it takes a time that depends on the length
+// of the text alone.
+func (p *probe) steady(text []byte, from int) int {
+	k := int32(0)
+	for i := from; i < len(text); i++ {
+		b := small(text[i])
+		for k > 0 && b != p.folded[k] {
+			k = p.border[k-1]
+		}
+		if b == p.folded[k] {
+			if k++; int(k) == len(p.folded) {
+				return i + 1 - len(p.folded)
+			}
 		}
 	}
 	return -1
@@ -213,19 +260,23 @@ func (p *probe) next(text []byte, from int) int {
 // zeros marks every byte of v that is zero, and perhaps others above one.
 func zeros(v uint64) uint64 { return (v - ones) &^ v & (0x80 * ones) }
 
-// at reports whether a text, which is long enough, begins with the pattern.
-func (p *probe) at(text []byte) bool {
+// at returns how many bytes of the pattern a text begins with, which is at least
+// as long.
+func (p *probe) at(text []byte) int {
 	text = text[:len(p.folded)]
 	for i, c := range p.folded {
-		b := text[i]
-		if 'A' <= b && b <= 'Z' {
-			b += 'a' - 'A'
-		}
-		if b != c {
-			return false
+		if small(text[i]) != c {
+			return i
 		}
 	}
-	return true
+	return len(p.folded)
+}
+
+func small(b byte) byte {
+	if 'A' <= b && b <= 'Z' {
+		b += 'a' - 'A'
+	}
+	return b
 }
 
 // rarity orders bytes by how seldom they are met in texts.

@@ -342,3 +342,42 @@ func BenchmarkScan(b *testing.B) {
 		})
 	}
 }
+
+// A text and patterns that agree for a long time at every position cost a time
+// that depends on their lengths, not on the product; what is found is the same.
+func TestTextsThatAreMadeForIt(t *testing.T) {
+	text := bytes.Repeat([]byte("aA"), 1<<20)
+	for _, c := range []struct {
+		pattern string
+		want    int
+	}{
+		{strings.Repeat("a", 16<<10-1) + "z", -1},
+		{"z" + strings.Repeat("a", 16<<10-1), -1},
+		{strings.Repeat("ab", 100), -1},
+		{strings.Repeat("a", 5000) + "Z", len(text) - 5000},
+	} {
+		in := text
+		if c.want >= 0 {
+			in = append(bytes.Clone(text), 'z', 'a', 'a')
+		}
+		p := newProbe([]byte(Fold(c.pattern)))
+		if got := p.next(in, 0); got != c.want {
+			t.Errorf("%.10s…: at %d, want %d", c.pattern, got, c.want)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		word := func(n int) []byte {
+			b := make([]byte, n)
+			for i := range b {
+				b[i] = "ab"[rng.IntN(2)*rng.IntN(2)]
+			}
+			return b
+		}
+		in, pattern := word(rng.IntN(300)), word(1+rng.IntN(8))
+		p := newProbe(pattern)
+		if got, want := p.steady(in, 0), bytes.Index(in, pattern); got != want {
+			t.Fatalf("%s in %s: at %d, want %d", pattern, in, got, want)
+		}
+	}
+}
