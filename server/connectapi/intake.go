@@ -134,8 +134,15 @@ func (in *Intake) refuse(w http.ResponseWriter, r *http.Request, p *wire, err er
 	_ = in.writer.Write(w, r, in.words(areaOf(r.URL.Path), err)) // the only error is a client that left
 }
 
-// deadline gives the call's context, which counts from the arrival of its headers; without a timeout it is the
-// request's, and there is nothing to cancel.
+// headway is the part of the time allowed, and the most of it, that is kept for the answer's way back.
+const (
+	headwayPart = 20
+	headwayMost = 20 * time.Millisecond
+)
+
+// deadline gives the call's context, which counts from the arrival of its headers and ends a little before the caller
+// stops listening: a refusal that leaves at the very deadline is cut off on its way, in the worst case between its
+// status and its words. Without a timeout it is the request's context, and there is nothing to cancel.
 func (p *wire) deadline(r *http.Request) (context.Context, context.CancelFunc, error) {
 	text := first(r.Header, p.timeout)
 	if text == "" {
@@ -146,7 +153,7 @@ func (p *wire) deadline(r *http.Request) (context.Context, context.CancelFunc, e
 		return nil, nil, invalid("The header " + p.timeout + " is not a timeout as the protocol writes it.")
 	}
 	delete(r.Header, p.timeout) // or the library would begin anew
-	ctx, cancel := context.WithTimeout(r.Context(), d)
+	ctx, cancel := context.WithTimeout(r.Context(), d-min(d/headwayPart, headwayMost))
 	return ctx, cancel, nil
 }
 
