@@ -72,8 +72,25 @@ type Options struct {
 }
 
 // ErrWorkbenchRoot says that a data directory has another presentation root
-// than the one asked for, or that the one asked for is none.
+// than the one asked for, or that the one asked for is none. The error is a
+// *RootError.
 var ErrWorkbenchRoot = errors.New("core: workbench root")
+
+// RootError is an ErrWorkbenchRoot, and says in public words why.
+type RootError struct{ Why string }
+
+func (e *RootError) Error() string { return "workbench root: " + e.Why }
+
+// Is makes it an ErrWorkbenchRoot.
+func (e *RootError) Is(target error) bool { return target == ErrWorkbenchRoot }
+
+// OtherRoot is the refusal of a presentation root that is not the stored one.
+func OtherRoot(stored, wanted string) error {
+	return &RootError{fmt.Sprintf("the data directory was made with %q, and %q was asked for", stored, wanted)}
+}
+
+// NoRoot is the refusal of a presentation root that cannot be one.
+func NoRoot(wanted string, why error) error { return &RootError{fmt.Sprintf("%q: %v", wanted, why)} }
 
 // Core is an open data directory. It is safe for concurrent use.
 type Core struct {
@@ -104,7 +121,7 @@ func Open(ctx context.Context, o Options) (*Core, error) {
 	if o.WorkbenchRoot != "" {
 		var err error
 		if wanted, err = jail.ParseRoot(o.WorkbenchRoot); err != nil {
-			return nil, fmt.Errorf("%w %q: %w", ErrWorkbenchRoot, o.WorkbenchRoot, err)
+			return nil, NoRoot(o.WorkbenchRoot, err)
 		}
 	}
 	store, err := kv.Open(kv.Options{

@@ -35,7 +35,7 @@ func loadSettings(ctx context.Context, s *kv.Store, wanted jail.Root) (settings,
 		return settings{}, err
 	}
 	if wanted != "" && string(stored) != string(wanted) {
-		return settings{}, fmt.Errorf("%w: the data directory was made with %q, and %q was asked for", ErrWorkbenchRoot, stored, wanted)
+		return settings{}, OtherRoot(string(stored), string(wanted))
 	}
 	key, ok, err := s.Fact(factCursorKey)
 	if err == nil && !ok {

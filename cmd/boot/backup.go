@@ -8,13 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"path/filepath"
 	"time"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
+	"github.com/sawhorse-dev/sawhorse/cmd/words"
 	"github.com/sawhorse-dev/sawhorse/core/backup"
+	"github.com/sawhorse-dev/sawhorse/core/fault"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
 // What the owner of a directory does for other processes of the same user, beside the operations. It is asked on the
@@ -39,7 +43,9 @@ type backupLine struct {
 	Total  int64          `json:"total,omitempty"`
 	File   string         `json:"file,omitempty"`
 	Result *backup.Result `json:"result,omitempty"`
-	Error  string         `json:"error,omitempty"`
+	// Reason and Error are set when it failed, in public words: the asker has no log of this process.
+	Reason op.Reason `json:"reason,omitempty"`
+	Error  string    `json:"error,omitempty"`
 }
 
 // ownerRoutes answers what is asked on the owner's socket.
@@ -73,7 +79,9 @@ func (n *Node) serveBackup(w http.ResponseWriter, r *http.Request) {
 	}})
 	last := backupLine{Result: &res}
 	if err != nil {
-		last = backupLine{Error: err.Error()}
+		f := Explain(err, words.Place{Name: "DEST", Path: req.Dest}, DataPlace(n.owner.Dir()))
+		last = backupLine{Reason: f.Reason, Error: f.Message}
+		n.log.LogAttrs(r.Context(), slog.LevelWarn, "backup", slog.String("cause", err.Error()))
 	}
 	_ = enc.Encode(last)
 }
@@ -113,27 +121,36 @@ func askForBackup(ctx context.Context, dir string, req backupRequest, progress b
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return res, fmt.Errorf("the process that has the data directory open does not answer: %w", err)
+		return res, ownerGone("The process that has the data directory open does not answer; run it again.", ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
-		return res, fmt.Errorf("the process that has the data directory open refuses: %s", bytes.TrimSpace(text))
+		return res, fault.New(op.ReasonWBInvalidState, "The process that has the data directory open makes no backup; it may be of another version. Stop it, or run the command of its version.").
+			Because(fmt.Errorf("%d: %s", resp.StatusCode, bytes.TrimSpace(text)))
 	}
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {
 		var l backupLine
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return res, fmt.Errorf("the owner's answer: %w", err)
+			return res, ownerGone("The process that has the data directory open does not answer as it should; run it again.", ctx, err)
 		}
 		switch {
 		case l.Error != "":
-			return res, errors.New(l.Error)
+			return res, fault.New(l.Reason, l.Error)
 		case l.Result != nil:
 			return *l.Result, nil
 		case progress != nil:
 			progress(l.Done, l.Total, l.File)
 		}
 	}
-	return res, errors.Join(errors.New("the process that has the data directory open ended before the backup did"), lines.Err(), ctx.Err())
+	return res, ownerGone("The process that has the data directory open ended before the backup did; run it again.", ctx, lines.Err())
+}
+
+// ownerGone is the retryable refusal of who has lost the owner, unless the caller has given up.
+func ownerGone(text string, ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fault.From(ctx.Err())
+	}
+	return fault.New(op.ReasonUnavailable, text).Because(err)
 }

@@ -71,7 +71,7 @@ func Own(ctx context.Context, c Config) (n *Node, err error) {
 	n.core, err = core.Open(ctx, core.Options{Dir: owner.Dir(), WorkbenchRoot: c.WorkbenchRoot, Clock: c.Clock, Logger: c.Logger, MaxBodyBytes: c.MaxBodyBytes,
 		SnapshotGrace: c.SnapshotGrace, Version: "sawhorse " + build.Version, Revision: Revision, LifecycleDisabled: c.LifecycleDisabled})
 	if err != nil {
-		return n, fmt.Errorf("open %s: %w", c.Dir, err)
+		return n, &openError{err}
 	}
 	if err = n.tele.observeStore(n.core); err != nil {
 		return n, err

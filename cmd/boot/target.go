@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"syscall"
 	"time"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
+	"github.com/sawhorse-dev/sawhorse/cmd/words"
 	"github.com/sawhorse-dev/sawhorse/core"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
@@ -43,9 +45,6 @@ const (
 	RoleBackup  = "backup"
 	RoleRestore = "restore-backup"
 )
-
-// ErrWorkbenchRoot says that a directory has another presentation root than the one asked for, or that it cannot be one.
-var ErrWorkbenchRoot = core.ErrWorkbenchRoot
 
 // arrival is how long a command waits for another process that is just opening the directory, or just closing it.
 const arrival = 10 * time.Second
@@ -84,10 +83,7 @@ func Reach(ctx context.Context, c Config, server string) (*Target, error) {
 			}
 		}
 		if time.Now().After(deadline) {
-			if unfit != nil {
-				return nil, fmt.Errorf("%w, which cannot be spoken to: %w", held, unfit)
-			}
-			return nil, fmt.Errorf("%w, which does not answer", held)
+			return nil, &deafError{held, unfit}
 		}
 		select {
 		case <-ctx.Done():
@@ -96,6 +92,26 @@ func Reach(ctx context.Context, c Config, server string) (*Target, error) {
 		}
 	}
 }
+
+// deafError says that the directory has an owner who cannot be worked through; why is nil when it does not answer.
+type deafError struct {
+	held *datadir.HeldError
+	why  error
+}
+
+// Error names no path.
+func (e *deafError) Error() string {
+	var no syscall.Errno
+	switch {
+	case e.why == nil:
+		return e.held.Error() + ", which does not answer"
+	case errors.As(e.why, &no):
+		return e.held.Error() + ", whose socket cannot be spoken to: " + words.Short(e.why)
+	}
+	return e.held.Error() + ", which cannot be spoken to: " + e.why.Error()
+}
+
+func (e *deafError) Unwrap() []error { return []error{e.held, e.why} }
 
 // attached works through the owner.
 func attached(c Config) (*Target, error) {
@@ -119,9 +135,9 @@ func sameRoot(c Config, stored string) error {
 	wanted, err := jail.ParseRoot(c.WorkbenchRoot)
 	switch {
 	case err != nil:
-		return fmt.Errorf("open %s: %w %q: %w", c.Dir, ErrWorkbenchRoot, c.WorkbenchRoot, err)
+		return core.NoRoot(c.WorkbenchRoot, err)
 	case string(wanted) != stored:
-		return fmt.Errorf("open %s: %w: the data directory was made with %q, and %q was asked for", c.Dir, ErrWorkbenchRoot, stored, wanted)
+		return core.OtherRoot(stored, string(wanted))
 	}
 	return nil
 }

@@ -25,10 +25,10 @@ type found struct {
 // that is not in the workbench is created, one that differs replaces the generation that it was compared with; what the
 // workbench has beside stays. Links and special files are refused by name, and never followed.
 //
-// Errors: the context's; a directory that cannot be read. Whatever concerns one file is in the report (invariant 5).
+// Errors: the context's; a directory that cannot be read, or is a link. Whatever concerns one file is in the report (invariant 5).
 func Collect(ctx context.Context, wb Workbench, dir, id, section, prefix string, o Options) (Report, error) {
 	w := newWork(o)
-	root, err := os.OpenRoot(dir)
+	root, err := openTop(dir)
 	if err != nil {
 		return w.finish(), err
 	}
@@ -36,7 +36,7 @@ func Collect(ctx context.Context, wb Workbench, dir, id, section, prefix string,
 	c := &collecting{work: w, wb: wb, tree: tree{root}}
 	files, err := c.walk(ctx, id, section, prefix)
 	if err != nil {
-		return w.finish(), err
+		return w.finish(), c.tree.of(dir, err)
 	}
 	each(ctx, w.o.Parallel, files, func(f found) { c.file(ctx, f) })
 	return w.finish(), ctx.Err()
@@ -106,7 +106,7 @@ func (c *collecting) file(ctx context.Context, f found) {
 	case errors.As(err, &r):
 		c.problem(f.name, r.text)
 	case errors.As(err, &callErr):
-		c.problem(f.name, words(callErr.err))
+		c.problem(f.name, said(callErr.err))
 	default:
 		c.problem(f.name, local(err))
 	}

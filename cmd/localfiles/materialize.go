@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"hash"
 	"io"
 	"io/fs"
@@ -29,14 +28,14 @@ type wanted struct {
 //
 // Artifacts outside of the five sections stay where they are. Other files in the directory stay, unless o.Delete.
 //
-// Errors: the context's; a workbench that cannot be listed; a directory that cannot be made. Whatever concerns one file is in
+// Errors: the context's; a workbench that cannot be listed; a directory that cannot be made, or is a link. Whatever concerns one file is in
 // the report (invariant 5).
 func Materialize(ctx context.Context, wb Workbench, id, section, dir string, o Options) (Report, error) {
 	w := newWork(o)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makeTop(dir); err != nil {
 		return w.finish(), err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := openTop(dir)
 	if err != nil {
 		return w.finish(), err
 	}
@@ -55,12 +54,12 @@ func Materialize(ctx context.Context, wb Workbench, id, section, dir string, o O
 	}
 	if o.Delete {
 		if err := m.removeOthers(files); err != nil {
-			return w.finish(), err
+			return w.finish(), m.tree.of(dir, err)
 		}
 	}
 	if len(w.report.Problems) == 0 {
 		if err := root.RemoveAll(partsDir); err != nil {
-			return w.finish(), err
+			return w.finish(), m.tree.of(dir, err)
 		}
 	}
 	return w.finish(), nil
@@ -138,7 +137,7 @@ func (m *materializing) file(ctx context.Context, f wanted) {
 	case errors.As(err, &r):
 		m.problem(f.name, r.text)
 	case errors.As(err, &callErr):
-		m.problem(f.name, words(callErr.err))
+		m.problem(f.name, said(callErr.err))
 	default:
 		m.problem(f.name, local(err))
 	}
@@ -297,7 +296,7 @@ func (m *materializing) removeOthers(files []wanted) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("looking for files to remove: %s", local(err))
+		return err
 	}
 	slices.Sort(others)
 	for _, name := range others {

@@ -195,5 +195,5 @@ func retryable(err error) bool {
 
 func public(err error) call.Public { return call.PublicIn(op.AreaWorkbench, err) }
 
-// words is what is said of an error of a call.
-func words(err error) string { return public(err).Message }
+// said is what is said of an error of a call.
+func said(err error) string { return public(err).Message }

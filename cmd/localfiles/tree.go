@@ -1,6 +1,7 @@
 package localfiles
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,8 +11,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/sawhorse-dev/sawhorse/cmd/words"
 )
 
 // partsDir is where downloads are while they are not whole, in the directory.
@@ -22,6 +26,41 @@ const maxName = 255
 
 // tree is the directory (invariant 1).
 type tree struct{ root *os.Root }
+
+// makeTop makes the directory itself. What is not a directory there, a link among it, is an error.
+func makeTop(dir string) error {
+	if _, err := os.Lstat(filepath.Clean(dir)); !errors.Is(err, fs.ErrNotExist) {
+		return err // openTop looks at what it is
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// openTop opens the directory itself, which is no link (invariant 1): somebody who can put one in its place would choose
+// where files are written and read. What is above it is found as the system finds it.
+func openTop(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	named, lerr := os.Lstat(filepath.Clean(dir))
+	if lerr == nil && !named.IsDir() {
+		lerr = &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+		if named.Mode()&fs.ModeSymlink != 0 {
+			lerr = &fs.PathError{Op: "open", Path: dir, Err: syscall.ELOOP}
+		}
+	}
+	if root == nil {
+		return nil, cmp.Or(lerr, err)
+	}
+	if err = lerr; err == nil {
+		var opened fs.FileInfo
+		if opened, err = root.Stat("."); err == nil && !os.SameFile(opened, named) {
+			// A link was there when it was opened, or something else came in its place.
+			err = &fs.PathError{Op: "open", Path: dir, Err: syscall.ELOOP}
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
 
 // errRefused says why a local path is left alone.
 type errRefused struct{ text string }
@@ -146,14 +185,20 @@ func nameable(name string) error {
 	return nil
 }
 
-// local is what is said of an error of this machine: what happened, without the absolute path that os puts before it.
+// local is what is said of an error of this machine, beside the name of the file.
 func local(err error) string {
 	var p *fs.PathError
-	if errors.As(err, &p) {
-		if errors.Is(p.Err, syscall.ELOOP) {
-			return "a symbolic link is in the way"
-		}
-		return p.Err.Error()
+	if errors.As(err, &p) && strings.Contains(p.Err.Error(), "escapes") {
+		return "a symbolic link in the way leads out of the directory"
 	}
-	return err.Error()
+	return words.Short(err)
+}
+
+// of names the directory as it was given in an error of what is below it: os.Root knows paths below itself alone.
+func (t tree) of(dir string, err error) error {
+	var no syscall.Errno
+	if !errors.As(err, &no) {
+		return err
+	}
+	return &fs.PathError{Op: "below", Path: dir, Err: no}
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot"
-	"github.com/sawhorse-dev/sawhorse/core/backup"
+	"github.com/sawhorse-dev/sawhorse/cmd/words"
 )
 
 func newBackup(c *common) *cobra.Command {
@@ -29,6 +28,7 @@ the same bytes is linked, so a further backup takes the room of what is new. Eac
 			if keep < 0 {
 				return usagef("--keep %d: at least 1, or 0 to keep all", keep)
 			}
+			c.knows(&p, words.Place{Name: "DEST", Path: args[0]})
 			if err := p.needStore(); err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ the same bytes is linked, so a further backup takes the room of what is new. Eac
 	return cmd
 }
 
-func newRestoreBackup(*common) *cobra.Command {
+func newRestoreBackup(c *common) *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "restore-backup BACKUP --data DIR",
@@ -66,13 +66,11 @@ off, run it again.`,
 			if dir == "" {
 				return usagef("say where the data is to be: --data DIR")
 			}
+			c.knows(&place{dir: dir}, words.Place{Name: "BACKUP", Path: args[0]})
 			bar := newMeter(cmd.ErrOrStderr(), false)
 			m, err := boot.RestoreBackup(cmd.Context(), args[0], dir, bar.progress)
 			bar.end()
-			switch {
-			case errors.Is(err, backup.ErrNotEmpty):
-				return fmt.Errorf("%s: %w", dir, backup.ErrNotEmpty)
-			case err != nil:
+			if err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s holds the state of %s: %s, %s\n", dir, m.At.Format(time.RFC3339), count(len(m.Files), "file"), mebibytes(m.Bytes()))

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot"
+	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 	"github.com/sawhorse-dev/sawhorse/server/call"
 )
@@ -23,8 +24,8 @@ const storeDir = "kv"
 const askEvery = 100 * time.Millisecond
 
 var (
-	errNotClean     = errors.New("the store is not clean")
-	errCheckStopped = errors.New("the check was stopped: the process that ran it is ending")
+	errNotClean     = sentence("the store is not clean")
+	errCheckStopped = sentence("the check was stopped: the process that ran it is ending")
 )
 
 func newCheck(c *common) *cobra.Command {
@@ -42,6 +43,7 @@ When DIR is open already, the process that has it open does the work, and goes o
 			if err := p.check(cmd); err != nil {
 				return err
 			}
+			c.knows(&p)
 			if err := p.needStore(); err != nil {
 				return err
 			}
@@ -61,9 +63,9 @@ func (p *place) needStore() error {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(p.dir, storeDir)); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s holds no store; nothing was checked", p.dir)
+		return fault.New(op.ReasonWBNotFound, "The data directory (--data) holds no store; nothing was made or looked at.")
 	} else if err != nil {
-		return fmt.Errorf("%s: %w", p.dir, err)
+		return err
 	}
 	return nil
 }
@@ -82,7 +84,7 @@ func withTarget(ctx context.Context, c boot.Config, server string, fn func(*boot
 func do[R op.Result](ctx context.Context, t *boot.Target, d *op.Descriptor) (result R, err error) {
 	res, err := t.Pipeline.Via(call.Local, "").CallJSON(ctx, d, []byte("{}"))
 	if err != nil {
-		return result, errors.New(call.PublicIn(op.AreaWorkbench, err).Message)
+		return result, err
 	}
 	return res.(R), nil
 }

@@ -66,10 +66,10 @@ clock, a crash or an empty server do not apply, and are counted. The status is 1
 				}
 			}
 			if err != nil {
-				return err
+				return sentence(err.Error())
 			}
 			if !report.OK() {
-				return errors.New("the server does not conform")
+				return sentence("the server does not conform")
 			}
 			return nil
 		},

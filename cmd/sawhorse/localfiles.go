@@ -3,18 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot"
 	"github.com/sawhorse-dev/sawhorse/cmd/localfiles"
+	"github.com/sawhorse-dev/sawhorse/cmd/words"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 	"github.com/sawhorse-dev/sawhorse/server/call"
 )
 
-var errNotAll = errors.New("not everything could be done; run it again when the problems are solved, and only what is left is done")
+const errNotAll = sentence("not everything could be done; run it again when the problems are solved, and only what is left is done")
 
 func newMaterialize(c *common) *cobra.Command {
 	var p place
@@ -26,11 +26,11 @@ func newMaterialize(c *common) *cobra.Command {
 		Short: "Copy a workbench to a directory",
 		Long: `Materialize makes the files of a workbench files of DIR: SECTION/PATH, or PATH with --section. Only what differs is fetched,
 every byte is compared with the workbench's digests, and what was cut off goes on when the command is run again. Files that DIR has
-beside stay, unless --delete. Links in DIR are never followed, and nothing outside of it is touched.`,
+beside stay, unless --delete. Links in DIR are never followed, and nothing outside of it is touched; DIR itself must not be a link.`,
 		Example: "  sawhorse materialize run-7 ./run-7 --data ./data\n  sawhorse materialize run-7 ./out --section outputs --server http://127.0.0.1:8080",
 		Args:    exactly(2, "say which workbench and where to: sawhorse materialize ID DIR --data DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, c, &p, "fetched", func(ctx context.Context, wb localfiles.Workbench, o localfiles.Options) (localfiles.Report, error) {
+			return f.run(cmd, c, &p, args[1], "fetched", func(ctx context.Context, wb localfiles.Workbench, o localfiles.Options) (localfiles.Report, error) {
 				o.Delete = remove
 				return localfiles.Materialize(ctx, wb, args[0], section, args[1], o)
 			})
@@ -51,12 +51,12 @@ func newCollect(c *common) *cobra.Command {
 		Use:   "collect DIR ID SECTION --data DIR | --server URL",
 		Short: "Copy a directory to a section of a workbench",
 		Long: `Collect makes the files below DIR files of a section. Only what differs is sent; a file is replaced in the generation that it
-was compared with and in no other, so that nobody's newer one is lost. Links and special files are refused by name. What the section has
-beside stays.`,
+was compared with and in no other, so that nobody's newer one is lost. Links and special files are refused by name, and DIR itself must
+not be a link. What the section has beside stays.`,
 		Example: "  sawhorse collect ./out run-7 outputs --data ./data\n  sawhorse collect ./src run-7 input --prefix src --server http://127.0.0.1:8080",
 		Args:    exactly(3, "say from where, which workbench and which section: sawhorse collect DIR ID SECTION --data DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd, c, &p, "sent", func(ctx context.Context, wb localfiles.Workbench, o localfiles.Options) (localfiles.Report, error) {
+			return f.run(cmd, c, &p, args[0], "sent", func(ctx context.Context, wb localfiles.Workbench, o localfiles.Options) (localfiles.Report, error) {
 				return localfiles.Collect(ctx, wb, args[0], args[1], args[2], prefix, o)
 			})
 		},
@@ -79,7 +79,7 @@ func (f *localFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().IntVar(&f.parallel, "parallel", 8, "how many files move at a time")
 }
 
-func (f *localFlags) run(cmd *cobra.Command, c *common, p *place, verb string,
+func (f *localFlags) run(cmd *cobra.Command, c *common, p *place, dir, verb string,
 	do func(context.Context, localfiles.Workbench, localfiles.Options) (localfiles.Report, error)) error {
 	if err := p.check(cmd); err != nil {
 		return err
@@ -87,6 +87,7 @@ func (f *localFlags) run(cmd *cobra.Command, c *common, p *place, verb string,
 	if f.parallel < 1 || f.parallel > 64 {
 		return usagef("--parallel %d: from 1 to 64", f.parallel)
 	}
+	c.knows(p, words.Place{Name: "DIR", Path: dir})
 	return withTarget(cmd.Context(), boot.Config{Dir: p.dir, WorkbenchRoot: p.root, Role: boot.RoleFiles, Logger: c.quiet(cmd)}, p.server, func(t *boot.Target) error {
 		bar := newMeter(cmd.ErrOrStderr(), f.quiet)
 		o := localfiles.Options{Parallel: f.parallel, Progress: func(at localfiles.Progress) {
@@ -96,9 +97,9 @@ func (f *localFlags) run(cmd *cobra.Command, c *common, p *place, verb string,
 		bar.end()
 		if err != nil {
 			if cmd.Context().Err() != nil {
-				return errors.New("interrupted; run it again, and it goes on where it ended")
+				return sentence("interrupted; run it again, and it goes on where it ended")
 			}
-			return errors.New(wordsOf(err))
+			return err
 		}
 		return f.tell(cmd, report, verb)
 	})
@@ -109,14 +110,6 @@ func count(n int, what string) string {
 		what += "s"
 	}
 	return fmt.Sprintf("%d %s", n, what)
-}
-
-// wordsOf is the public sentence of an error of a call, and any other error as it is.
-func wordsOf(err error) string {
-	if p := call.PublicIn(op.AreaWorkbench, err); p.Reason != op.ReasonInternal {
-		return p.Message
-	}
-	return err.Error()
 }
 
 // files carries the calls of localfiles to a target.

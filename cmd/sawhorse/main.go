@@ -2,9 +2,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -14,7 +16,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot"
+	"github.com/sawhorse-dev/sawhorse/cmd/words"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
+	"github.com/sawhorse-dev/sawhorse/gen/op"
+	"github.com/sawhorse-dev/sawhorse/server/call"
 )
 
 func main() { os.Exit(run()) }
@@ -25,21 +30,59 @@ func run() int {
 	// A second signal ends the process at once, as it would without us.
 	context.AfterFunc(ctx, stop)
 	c := &common{}
-	cmd, err := newRoot(c).ExecuteContextC(ctx)
+	root, out := newRoot(c), &output{w: os.Stdout}
+	root.SetOut(out)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = out.err
+	}
 	if err != nil {
-		var said *saidError
-		if !errors.As(err, &said) {
-			fmt.Fprintln(os.Stderr, "sawhorse: "+err.Error())
-		}
-		// What fails before a command begins is the way it was called.
 		var usage *usageError
-		if c.log == nil || errors.As(err, &usage) {
+		var said *saidError
+		called := c.log == nil || errors.As(err, &usage) // what fails before a command begins is the way it was called
+		switch own := (sentence)(""); {
+		case errors.As(err, &said):
+		case called || errors.As(err, &own):
+			fmt.Fprintln(os.Stderr, "sawhorse: "+err.Error())
+		default:
+			fmt.Fprintln(os.Stderr, "sawhorse: "+c.explain(err))
+		}
+		if called {
 			fmt.Fprintf(os.Stderr, "Run %q for usage.\n", cmd.CommandPath()+" --help")
 		}
 		return 1
 	}
 	return 0
 }
+
+// output remembers that something could not be written: what a command promises to print has to get there.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
+// explain is what is said of an error that is not in our words yet: the public word of its reason, and a sentence. The error
+// itself goes to the log of those who ask for it.
+func (c *common) explain(err error) string {
+	f := boot.Explain(err, append(c.places, words.Place{Name: "Standard output", Path: "/dev/stdout"})...)
+	c.log.LogAttrs(context.Background(), slog.LevelDebug, "failed", slog.String("cause", err.Error()))
+	p := call.PublicIn(op.AreaWorkbench, f)
+	if p.Reason == op.ReasonInternal {
+		p.Message = "Something went wrong that has no words yet; run it again with --log-level debug for the cause."
+	}
+	return p.Code + ": " + p.Message
+}
+
+// sentence is an error in our own words, which are said as they are.
+type sentence string
+
+func (s sentence) Error() string { return string(s) }
 
 // saidError has been printed already, in the form that the command promises.
 type saidError struct{ err error }
@@ -58,6 +101,15 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 type common struct {
 	logLevel, logFormat string
 	log                 *slog.Logger
+	places              []words.Place // what the command was told of
+}
+
+// knows says which operands an error may be about.
+func (c *common) knows(p *place, others ...words.Place) {
+	if p.dir != "" && p.server == "" {
+		others = append(others, boot.DataPlace(p.dir))
+	}
+	c.places = others
 }
 
 // quiet is the log of a command that answers one caller: it says what is wrong, and more only when a level was asked for.

@@ -25,6 +25,7 @@ until there is a new one. It ends with its input.`,
 			if err := p.check(cmd); err != nil {
 				return err
 			}
+			c.knows(&p)
 			t, err := boot.Reach(cmd.Context(), boot.Config{Dir: p.dir, WorkbenchRoot: p.root, Role: boot.RoleMCP, Logger: c.log,
 				LifecycleDisabled: lifecycleDisabled()}, p.server)
 			if err != nil {

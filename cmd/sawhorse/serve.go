@@ -41,8 +41,9 @@ site has made or that name another host. SIGTERM and SIGINT drain: what was begu
 				return err
 			}
 			if err := boot.CheckListen(listen, nonlocal); err != nil {
-				return err
+				return usagef("%v", err)
 			}
+			c.knows(&p)
 			if grace == 0 {
 				grace = -1 // none, where zero would mean the default
 			}
@@ -56,7 +57,7 @@ site has made or that name another host. SIGTERM and SIGINT drain: what was begu
 			defer func() { err = errors.Join(err, n.Close()) }()
 			l, err := boot.Listen(listen)
 			if err != nil {
-				return err
+				return sentence(err.Error())
 			}
 			url := "http://" + l.Addr().String()
 			if err := n.Publish(url); err != nil {

@@ -25,6 +25,7 @@ func newStats(c *common) *cobra.Command {
 			if err := p.check(cmd); err != nil {
 				return err
 			}
+			c.knows(&p)
 			if err := p.needStore(); err != nil {
 				return err
 			}

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sawhorse-dev/sawhorse/cmd/boot"
-	"github.com/sawhorse-dev/sawhorse/cmd/boot/datadir"
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 	"github.com/sawhorse-dev/sawhorse/server/call"
@@ -59,13 +59,16 @@ Tools, with or without the prefix "workbench_":
 				arguments = []byte(args[1])
 				if args[1] == "-" {
 					if arguments, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), op.LimitMaxCallBodyBytes+1)); err != nil {
-						return fmt.Errorf("standard input: %w", err)
+						return fault.New(op.ReasonInvalidArguments, "Standard input cannot be read.").Because(err)
 					}
 				}
 			}
 			result, err := callTool(cmd.Context(), boot.Config{Dir: p.dir, WorkbenchRoot: p.root, Role: boot.RoleCall, Logger: c.quiet(cmd),
 				LifecycleDisabled: lifecycleDisabled()}, p.server, tool.Op, arguments)
 			if err != nil {
+				if cause := errors.Unwrap(err); cause != nil {
+					c.log.LogAttrs(cmd.Context(), slog.LevelDebug, "failed", slog.String("cause", cause.Error()))
+				}
 				return complain(cmd, err)
 			}
 			var out bytes.Buffer
@@ -99,7 +102,7 @@ func complain(cmd *cobra.Command, err error) error {
 func callTool(ctx context.Context, c boot.Config, server string, d *op.Descriptor, arguments []byte) (result []byte, err error) {
 	t, err := boot.Reach(ctx, c, server)
 	if err != nil {
-		return nil, unreached(ctx, err)
+		return nil, boot.Explain(err, boot.DataPlace(c.Dir))
 	}
 	defer func() {
 		if cerr := t.Close(); cerr != nil && err == nil {
@@ -111,20 +114,4 @@ func callTool(ctx context.Context, c boot.Config, server string, d *op.Descripto
 		return nil, err
 	}
 	return res.AppendJSON(nil), nil
-}
-
-// unreached gives a reason to what kept a command from its data. Only an owner that is busy is worth another try. Why a
-// directory cannot be opened is for whoever typed the command, on the machine that has it.
-func unreached(ctx context.Context, err error) error {
-	var held *datadir.HeldError
-	reason := op.ReasonWBInvalidState
-	switch {
-	case ctx.Err() != nil:
-		return fault.From(ctx.Err())
-	case errors.As(err, &held), errors.Is(err, datadir.ErrNoOwner):
-		reason = op.ReasonUnavailable
-	case errors.Is(err, boot.ErrWorkbenchRoot):
-		reason = op.ReasonWBInvalidArguments
-	}
-	return fault.New(reason, err.Error()).Because(err)
 }

@@ -58,6 +58,9 @@ type Result struct {
 	Removed []string
 }
 
+// ErrInside says that a backup was to be written into the data directory itself.
+var ErrInside = errors.New("backup: the destination lies in the data directory")
+
 // Sweep removes what a Write that was cut off has left in the data directory. It
 // is called when the directory is opened.
 func Sweep(store *kv.Store) error {
@@ -68,13 +71,12 @@ func Sweep(store *kv.Store) error {
 // when Write returns. One Write runs at a time for a store; that is the caller's
 // care.
 //
-// Errors: of the file system, also when the destination is in the data
-// directory; of the context.
+// Errors: ErrInside; of the file system; of the context.
 func Write(ctx context.Context, store *kv.Store, bodies *blob.Store, o Options) (Result, error) {
 	fs := store.FS()
 	w := &writer{fs: fs, dest: o.Dest, progress: o.Progress, buf: make([]byte, copyBuffer)}
 	if inside(fs, store.Dir(), o.Dest) {
-		return Result{}, errors.New("backup: the destination lies in the data directory")
+		return Result{}, ErrInside
 	}
 	if err := makeDirs(fs, o.Dest); err != nil {
 		return Result{}, err

@@ -50,9 +50,9 @@ type HeldError struct {
 // Error names the holder as far as it is known.
 func (e *HeldError) Error() string {
 	if e.Holder.PID == 0 {
-		return fmt.Sprintf("data directory %s is owned by another process", e.Dir)
+		return "the data directory is owned by another process"
 	}
-	s := fmt.Sprintf("data directory %s is owned by sawhorse %s (pid %d", e.Dir, e.Holder.Role, e.Holder.PID)
+	s := fmt.Sprintf("the data directory is owned by sawhorse %s (pid %d", e.Holder.Role, e.Holder.PID)
 	if e.Holder.URL != "" {
 		s += ", " + e.Holder.URL
 	}
