@@ -29,8 +29,8 @@ var workbenchSpaces = []Space{
 		Writer: "core/workbench", Reader: "core/workbench", Invariant: "as index by body_digest_uri"},
 	{ID: SpaceIndexSize, Name: "index by logical_size", Versioned: true, Order: "size, workbench id, incarnation, path", Cardinality: "1 per file",
 		Writer: "core/workbench", Reader: "core/workbench", Invariant: "as index by body_digest_uri"},
-	{ID: SpaceIndexCustom, Name: "index by custom value", Versioned: true, Order: "field, value (first 256 bytes), workbench id, incarnation, path", Cardinality: "1 per file and custom value",
-		Writer: "core/workbench", Reader: "core/workbench", Invariant: "as index by body_digest_uri; null is not indexed"},
+	{ID: SpaceIndexCustom, Name: "index by custom value", Versioned: true, Order: "field, value (kind and value in order, first 256 bytes), workbench id, incarnation, path", Cardinality: "1 per file and custom value",
+		Writer: "core/workbench", Reader: "core/workbench", Invariant: "as index by body_digest_uri"},
 }
 
 // IncarnationLen is the length of a workbench incarnation in a key.
@@ -132,11 +132,39 @@ func AppendIndexSize(dst []byte, root uint32, size uint64, id string, in Incarna
 	return appendIndexed(dst, id, in, path)
 }
 
+// AppendIndexCustom appends the key of a file's row in the index by a custom
+// field. value is what record.Scalar.AppendOrdered writes.
+func AppendIndexCustom(dst []byte, root uint32, field string, value []byte, id string, in Incarnation, path string) []byte {
+	dst = AppendText(AppendIndexCustomField(dst, root, field), value[:min(len(value), IndexTextLen)])
+	return appendIndexed(dst, id, in, path)
+}
+
+// AppendIndexCustomField appends what the keys of all rows of a custom field
+// begin with.
+func AppendIndexCustomField(dst []byte, root uint32, field string) []byte {
+	return AppendText(AppendPrefix(dst, SpaceIndexCustom, root), field)
+}
+
+// CutIndexCustomField decodes the field, and the beginning of the value, of a
+// key written by AppendIndexCustom.
+func CutIndexCustomField(key []byte) (field string, value []byte, err error) {
+	space, _, rest, err := CutPrefix(key)
+	if err != nil || space != SpaceIndexCustom {
+		return "", nil, ErrMalformed
+	}
+	texts, rest, err := cutTextParts(rest, 1)
+	if err != nil {
+		return "", nil, err
+	}
+	value, _, err = CutText(nil, rest)
+	return texts[0], value, err
+}
+
 func appendIndexed(dst []byte, id string, in Incarnation, path string) []byte {
 	return AppendPath(AppendFixed(AppendText(dst, id), in[:]), path)
 }
 
-// CutIndexed decodes whose row a key of one of the four built-in indexes is.
+// CutIndexed decodes whose row a key of one of the indexes is.
 func CutIndexed(key []byte) (root uint32, id string, in Incarnation, path string, err error) {
 	fail := func() (uint32, string, Incarnation, string, error) { return 0, "", Incarnation{}, "", ErrMalformed }
 	space, root, rest, err := CutPrefix(key)
@@ -150,6 +178,10 @@ func CutIndexed(key []byte) (root uint32, id string, in Incarnation, path string
 		_, rest, err = CutText(nil, rest)
 	case SpaceIndexGeneration, SpaceIndexSize:
 		_, rest, err = CutUint64(rest)
+	case SpaceIndexCustom:
+		if _, rest, err = CutText(nil, rest); err == nil {
+			_, rest, err = CutText(nil, rest)
+		}
 	default:
 		return fail()
 	}

@@ -30,6 +30,8 @@ func TestWorkbenchKeysRoundTrip(t *testing.T) {
 				"long type":  AppendIndexType(nil, 3, strings.Repeat("\x00x", 300), id, inc(0xFF), path),
 				"generation": AppendIndexGeneration(nil, 3, 1<<53, id, inc(0xFF), path),
 				"size":       AppendIndexSize(nil, 3, 0, id, inc(0xFF), path),
+				"custom":     AppendIndexCustom(nil, 3, "a.b", []byte("\x07\x00\xff"), id, inc(0xFF), path),
+				"long value": AppendIndexCustom(nil, 3, "f", bytes.Repeat([]byte("\x00y"), 300), id, inc(0xFF), path),
 			} {
 				if root, gotID, i, got, err := CutIndexed(key); err != nil || root != 3 || gotID != id || i != inc(0xFF) || got != path {
 					t.Error(name, root, gotID, i, got, err)
@@ -99,6 +101,7 @@ func FuzzWorkbenchDecoders(f *testing.F) {
 	f.Add(AppendPathRecord(nil, 1, inc(1), "a/b"))
 	f.Add(AppendIndexDigest(nil, 1, [32]byte{}, "wb", inc(2), "a"))
 	f.Add(AppendIndexType(nil, 1, "t", "wb", inc(2), "a"))
+	f.Add(AppendIndexCustom(nil, 1, "f", []byte("\x01\x01"), "wb", inc(2), "a"))
 	f.Add(AppendWorkbenchMarker(nil, 1, "wb"))
 	f.Add(AppendWorkbenchHead(nil, 1, inc(0)))
 	f.Fuzz(func(t *testing.T, key []byte) {
@@ -115,6 +118,11 @@ func FuzzWorkbenchDecoders(f *testing.F) {
 			tail := appendIndexed(nil, id, in, path)
 			if !bytes.HasSuffix(key, tail) {
 				t.Errorf("index row of %q %q", id, path)
+			}
+		}
+		if field, value, err := CutIndexCustomField(key); err == nil {
+			if begin := AppendText(AppendIndexCustomField(nil, rootOf(key), field), value); !bytes.HasPrefix(key, begin) {
+				t.Errorf("custom field %q, value %q", field, value)
 			}
 		}
 		if name, _, err := CutChild(key); err == nil && (len(name) == 0 || bytes.IndexByte(name, 0) >= 0) {

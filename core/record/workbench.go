@@ -3,7 +3,7 @@ package record
 const (
 	workbenchVersion     = 1
 	workbenchHeadVersion = 1
-	fileVersion          = 1
+	fileVersion          = 2
 )
 
 const incarnationLen = 16
@@ -65,25 +65,39 @@ type File struct {
 	Producer   *string
 	ManifestID *string
 	Body       Body
+	// Index holds the custom fields, sorted, each once. A record without any is
+	// written as version 1, which knows none.
+	Index []IndexValue
 }
 
 // AppendFile appends the encoding of f.
 func AppendFile(dst []byte, f File) []byte {
-	dst = AppendUint(append(dst, fileVersion), f.Generation)
+	version := byte(1)
+	if len(f.Index) > 0 {
+		version = fileVersion
+	}
+	dst = AppendUint(append(dst, version), f.Generation)
 	dst = AppendInt(dst, f.ModifiedMillis)
 	dst = AppendBytes(dst, f.ContentType)
 	dst = appendOptString(dst, f.Producer)
 	dst = appendOptString(dst, f.ManifestID)
-	return AppendBody(dst, f.Body)
+	dst = AppendBody(dst, f.Body)
+	if version > 1 {
+		dst = appendIndexValues(dst, f.Index)
+	}
+	return dst
 }
 
 // DecodeFile reads what AppendFile wrote. The body aliases the value.
 func DecodeFile(value []byte) (File, error) {
-	_, r := NewReader(value, fileVersion)
+	version, r := NewReader(value, fileVersion)
 	f := File{Generation: r.Uint(), ModifiedMillis: r.Int(), ContentType: r.String()}
 	f.Producer = readOptString(&r)
 	f.ManifestID = readOptString(&r)
 	f.Body = ReadBody(&r)
+	if version > 1 {
+		f.Index = readIndexValues(&r)
+	}
 	if f.Generation == 0 {
 		r.Fail()
 	}
@@ -94,9 +108,9 @@ func DecodeFile(value []byte) (File, error) {
 }
 
 // FileLength reads the length of the body out of what AppendFile wrote, and
-// allocates nothing for a small body.
+// allocates nothing for a small body without custom fields.
 func FileLength(value []byte) (int64, error) {
-	_, r := NewReader(value, fileVersion)
+	version, r := NewReader(value, fileVersion)
 	r.Uint()
 	r.Int()
 	r.Bytes()
@@ -106,6 +120,9 @@ func FileLength(value []byte) (int64, error) {
 		}
 	}
 	b := ReadBody(&r)
+	if version > 1 {
+		readIndexValues(&r)
+	}
 	if err := r.Done(); err != nil {
 		return 0, err
 	}
