@@ -101,5 +101,9 @@
 //	      first: full identity and initialization are compared, never the short
 //	      operation id alone.
 //
+//	WB-36 A bounded number of calls of grep runs at one time, and of find; a bounded
+//	      number waits, and gives up with its caller. Others are refused at once. A
+//	      call of grep ends its page after a bounded time, inside of a file too.
+//
 // A Workbench is safe for concurrent use.
 package workbench

@@ -191,6 +191,24 @@ func (w *Workbench) GrepBudget(candidates, files, bytes int64) {
 	w.grep = grepBudget{candidates, files, bytes}
 }
 
+// GrepsWaiting is how many calls of grep wait for room.
+func (w *Workbench) GrepsWaiting() int64 { return w.greps.waiting.Load() }
+
+// FindsWaiting is how many calls of find wait for room.
+func (w *Workbench) FindsWaiting() int64 { return w.finds.waiting.Load() }
+
+// FillFinds takes all room of find, and returns what gives it back.
+func (w *Workbench) FillFinds() (leave func()) {
+	for range cap(w.finds.room) {
+		w.finds.room <- struct{}{}
+	}
+	return func() {
+		for range cap(w.finds.room) {
+			w.finds.leave()
+		}
+	}
+}
+
 // GrepQuery is what a cursor of grep belongs to.
 func GrepQuery(req *op.WorkbenchGrepRequest) (sum [32]byte, err error) {
 	patterns, err := grepPatterns(req)

@@ -78,6 +78,11 @@ func (w *Workbench) Find(ctx context.Context, req *op.WorkbenchFindRequest) (*op
 	if err != nil {
 		return nil, err
 	}
+	leave, err := w.finds.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	res := &op.WorkbenchFindResult{Path: string(w.root), Matches: []op.WorkbenchFindMatch{}}
 	var last string
 	err = w.readCrawl(ctx, t, &c, nil, func(v *kv.View) error {

@@ -53,6 +53,11 @@ func (w *Workbench) Grep(ctx context.Context, req *op.WorkbenchGrepRequest) (*op
 	if err != nil {
 		return nil, err
 	}
+	leave, err := w.greps.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	g := &grepRun{w: w, t: t, p: p, crawl: &c, recursive: req.Recursive, glob: req.Glob, limit: limit, left: w.grep, scanner: needle.NewScanner(needle.Compile(patterns))}
 	if req.Cursor != nil {
 		if g.at, err = decodeGrepAnchor(c.anchor); err != nil {

@@ -19,7 +19,8 @@ import (
 const (
 	// grepBatch is how many files are pinned at one time.
 	grepBatch = 64
-	// grepPatience is how long a call goes on to the next file.
+	// grepPatience is how long a call goes on to the next file, or the next piece of
+	// a file.
 	grepPatience = 10 * time.Second
 )
 
@@ -251,9 +252,10 @@ func (g *grepRun) file(ctx context.Context, f grepFile, first bool) (more bool, 
 	// A page that ends in the middle of a file gives out lines of a file of which
 	// the rest may have a NUL. Of a file of ordinary size the rest is looked at.
 	small := length <= g.w.o.MaxArtifactBytes
-	sink := grepSink{s: g.scanner, readOn: small && !known}
+	least := g.scanner.Step()
+	sink := grepSink{g: g, s: g.scanner, readOn: small && !known, least: least}
 	n := length - from.Offset
-	if least := g.scanner.Step(); n > max(g.left.bytes, least) {
+	if n > max(g.left.bytes, least) {
 		n = max(g.left.bytes, least)
 	}
 	err = f.body.WritePieces(ctx, &sink, from.Offset, n)
@@ -305,6 +307,7 @@ func (g *grepRun) add(path string) {
 
 // grepSink takes the bytes of a file for a scanner.
 type grepSink struct {
+	g *grepRun
 	s *needle.Scanner
 	// readOn says that after the last line that the page has room for, the rest is
 	// looked at for NULs.
@@ -312,19 +315,32 @@ type grepSink struct {
 	full   bool
 	pos    needle.Position // where to go on, when full
 	taken  int64
+	least  int64 // what is taken however late it is, so that every page gets on
 }
 
 func (k *grepSink) Write(p []byte) (int, error) {
-	k.taken += int64(len(p))
-	n, err := k.s.Write(p)
-	if errors.Is(err, needle.ErrFull) {
-		k.full, k.pos = true, k.s.Position()
-		if k.readOn {
-			k.s.Mute()
-			return len(p), nil
+	k.g.w.pause("grep.piece")
+	if !k.full && k.taken >= k.least && k.g.late() {
+		if !k.stop() {
+			return 0, needle.ErrFull
 		}
 	}
+	k.taken += int64(len(p))
+	n, err := k.s.Write(p)
+	if errors.Is(err, needle.ErrFull) && k.stop() {
+		return len(p), nil
+	}
 	return n, err
+}
+
+// stop ends the page at what was read so far, and reports whether the rest is
+// read on for NULs.
+func (k *grepSink) stop() (readOn bool) {
+	k.full, k.pos = true, k.s.Position()
+	if k.readOn {
+		k.s.Mute()
+	}
+	return k.readOn
 }
 
 // matchGlob reports whether a name is one that a glob means: * stands for any

@@ -66,6 +66,8 @@ type Workbench struct {
 	slow     slowLane
 	care     care
 	grep     grepBudget
+	greps    gate
+	finds    gate
 	commits  flights[flightKey, *op.WorkbenchCommitResult]
 	restores flights[restoreKey, *op.WorkbenchRestoreResult]
 	// paced says that long work leaves room for other calls; left that some is
@@ -116,6 +118,8 @@ func New(o Options) (*Workbench, error) {
 	o.SnapshotGrace = max(0, cmp.Or(o.SnapshotGrace, time.Duration(op.LimitSnapshotGraceSeconds)*time.Second))
 	w := &Workbench{o: o, store: o.Store, bodies: o.Bodies, timers: o.Timers, root: o.Root, loads: semaphore.NewWeighted(loadBudgetBytes)}
 	w.grep = grepBudget{op.LimitGrepMaxCandidates, op.LimitGrepMaxFiles, op.LimitGrepMaxBytes}
+	w.greps = newGate(op.LimitCrawlMaxRunning, op.LimitCrawlMaxWaiting, "Too many calls of grep are running; try again shortly.")
+	w.finds = newGate(op.LimitCrawlMaxRunning, op.LimitCrawlMaxWaiting, "Too many calls of find are running; try again shortly.")
 	w.timers.Handle(timerSnapshot, w.snapshotDue)
 	w.timers.Handle(timerCrawl, w.crawlDue)
 	w.care.begin()

@@ -96,6 +96,11 @@ const (
 	// LimitCrawlExpirySeconds, in seconds: how long after its first page a cursor of search, find or grep can go on
 	// (ours).
 	LimitCrawlExpirySeconds int64 = 3600
+	// LimitCrawlMaxRunning, in calls: calls of grep that run at one time, and again calls of find (ours).
+	LimitCrawlMaxRunning int64 = 8
+	// LimitCrawlMaxWaiting, in calls: calls of grep that wait for that, and again calls of find; more are
+	// Unavailable (ours).
+	LimitCrawlMaxWaiting int64 = 32
 	// LimitCrawlMaxHolds, in holds: revisions of one root that are kept for cursors beyond the history window
 	// (ours).
 	LimitCrawlMaxHolds int64 = 64
