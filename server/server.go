@@ -286,7 +286,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	var serving sync.WaitGroup
 	for _, l := range listeners {
 		serving.Go(func() {
-			if err := hs.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			if err := hs.Serve(lingering{l}); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 			}
 		})

@@ -227,6 +227,7 @@ type Reader struct {
 	in    io.Reader
 	pace  pace
 	err   error
+	ended bool
 	count int64
 }
 
@@ -244,11 +245,17 @@ func (r *Reader) Read(p []byte) (int, error) {
 	r.pace.step()
 	n, err := r.in.Read(p)
 	r.count += int64(n)
-	if err != nil && err != io.EOF {
+	switch {
+	case err == io.EOF:
+		r.ended = true
+	case err != nil:
 		r.err = err
 	}
 	return n, err
 }
+
+// Ended reports whether the body was read to its end.
+func (r *Reader) Ended() bool { return r.ended }
 
 // Count is how many bytes were read.
 func (r *Reader) Count() int64 { return r.count }

@@ -70,18 +70,19 @@ func wireOf(r *http.Request) *wire {
 		return nil
 	}
 	switch kind = kind[len("application/"):]; {
-	case prefixFold(kind, "grpc-web"):
+	case typeFold(kind, "grpc-web"):
 		return webWire
-	case prefixFold(kind, "grpc"):
+	case typeFold(kind, "grpc"):
 		return grpcWire
-	case prefixFold(kind, "json"), prefixFold(kind, "proto"):
+	case typeFold(kind, "json"), typeFold(kind, "proto"):
 		return connectWire
 	}
 	return nil
 }
 
-func prefixFold(s, prefix string) bool {
-	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+// typeFold reports whether a type is of a kind, alone or with a codec or parameters behind it, and no longer word.
+func typeFold(s, kind string) bool {
+	return len(s) >= len(kind) && strings.EqualFold(s[:len(kind)], kind) && (len(s) == len(kind) || strings.IndexByte("+; \t", s[len(kind)]) >= 0)
 }
 
 func first(h http.Header, name string) string {

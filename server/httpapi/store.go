@@ -22,9 +22,9 @@ func (h *Handler) store(w http.ResponseWriter, r *http.Request, files op.Files, 
 	caller := h.o.Pipeline.Via(call.HTTP, requestID(w))
 	var card op.FileCard
 	var cond op.FileCondition
-	err := caller.Stream(r.Context(), op.WorkbenchStoreFileOp, func(ctx context.Context) error {
-		up, err := h.upload(w, r)
-		if err != nil {
+	var up *upload
+	err := caller.Stream(r.Context(), op.WorkbenchStoreFileOp, func(ctx context.Context) (err error) {
+		if up, err = h.upload(w, r); err != nil {
 			return err
 		}
 		if cond, err = condition(ctx, files, ref, up); err != nil {
@@ -37,6 +37,7 @@ func (h *Handler) store(w http.ResponseWriter, r *http.Request, files op.Files, 
 		return preconditioned(err, cond)
 	})
 	if err != nil {
+		hangUp(w, r, up)
 		h.Fail(w, r, op.AreaWorkbench, err)
 		return
 	}
@@ -53,6 +54,24 @@ func (h *Handler) store(w http.ResponseWriter, r *http.Request, files op.Files, 
 	*out = res.AppendJSON((*out)[:0])
 	writeJSON(w, r, op.AreaWorkbench, status, *out)
 	recycle(out)
+}
+
+// restSize is how much of a refused body is read so that the connection can go on; net/http does so by itself.
+const restSize = 256 << 10
+
+// hangUp says before a refusal that nothing comes after it on the connection, when much of the body is still to come. The
+// answer is then sent at once, without waiting for any of that.
+func hangUp(w http.ResponseWriter, r *http.Request, up *upload) {
+	if r.ProtoMajor != 1 || r.ContentLength == 0 || up != nil && up.paced.Ended() {
+		return
+	}
+	left := r.ContentLength
+	if up != nil && left > 0 {
+		left -= up.paced.Count()
+	}
+	if left < 0 || left > restSize {
+		w.Header()["Connection"] = []string{"close"}
+	}
 }
 
 // upload is the body of a PUT on its way in, and what its headers say.
