@@ -379,3 +379,74 @@ func TestAForeignManifestIsNotRead(t *testing.T) {
 	// The store is checked once more at the end: a commit puts it right.
 	b.commit(`{"run":"B"}`, 2, true)
 }
+
+// WB-17 at a snapshot: the head on which it was taken decides, whatever the live
+// one is.
+func TestAForeignManifestIsNotReadAtASnapshot(t *testing.T) {
+	b := newBench(t)
+	b.commit(`{"run":"A"}`, 1, false)
+	read := func(name string) (*op.WorkbenchReadResult, error) {
+		return b.Read(ctx, &op.WorkbenchReadRequest{ID: "wb1", Section: "metadata", Path: "run_manifest.json", AtSnapshot: at(name)})
+	}
+	b.snapshot("first", nil)
+	b.commit(`{"run":"B"}`, 2, true)
+	b.snapshot("second", nil)
+	if err := b.Forge(ctx, "wb1", "{}"); err != nil {
+		t.Fatal(err)
+	}
+	b.snapshot("forged", nil)
+	b.commit(`{"run":"C"}`, 3, true)
+	b.snapshot("third", nil)
+	b.env.Clock.Advance(2 * b.env.Store.HistoryWindow())
+	b.put("turns", "x")
+	b.turn("turns")
+	for name, generation := range map[string]int64{"first": 1, "second": 2, "third": 4} {
+		if res, err := read(name); err != nil || res.Generation != generation {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+	}
+	if _, err := read("forged"); !fault.Is(err, op.ReasonWBCorrupt) {
+		t.Errorf("a forged manifest at a snapshot: %v", err)
+	}
+	// Other files of that snapshot are nobody's manifest.
+	if _, err := b.List(ctx, &op.WorkbenchListRequest{ID: "wb1", AtSnapshot: at("forged")}); err != nil {
+		t.Error(err)
+	}
+}
+
+// WB-17 for a grep whose revision only its hold keeps: the manifest is proven by
+// the commit that it names.
+func TestGrepProvesAnOldManifest(t *testing.T) {
+	for _, forged := range []string{"", "{}", "an older one"} {
+		b := newBench(t)
+		b.commit(`{"run":"A"}`, 1, false)
+		old := b.bodyOf("wb1", "metadata", "run_manifest.json")
+		b.commit(`{"run":"hit"}`, 2, true)
+		for i := range 20 { // so many that the first page does not look ahead to the manifest
+			b.store("input", fmt.Sprintf("%02d", i), strings.NewReader("hit"))
+		}
+		b.put("turns", "x")
+		switch forged {
+		case "":
+		case "{}":
+			forged = `{"run":"hit"}`
+		default:
+			forged = old
+		}
+		if forged != "" {
+			if err := b.Forge(ctx, "wb1", forged); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, err := b.grep("hit", func(r *op.WorkbenchGrepRequest) { r.Limit = ptr(int32(1)) })
+		b.wantLines(first, err, 1, "input/00:1:hit")
+		b.commit(`{"run":"C"}`, 3, true)
+		for range 4 {
+			b.env.Clock.Advance(b.env.Store.HistoryWindow() / 2)
+			if _, err := b.Grep(ctx, &op.WorkbenchGrepRequest{ID: "wb1", Pattern: "hit", Recursive: true, Cursor: first.NextCursor}); forged == "" && err != nil || forged != "" && !fault.Is(err, op.ReasonWBCorrupt) {
+				t.Errorf("forged as %q: %v", forged, err)
+			}
+			b.turn("turns")
+		}
+	}
+}

@@ -53,7 +53,8 @@
 //	      presentation path is refused.
 //	WB-17 The commit head names a commit, and the run manifest is that commit's: its
 //	      bytes, size, type and generation. A manifest of which this does not hold is
-//	      not read.
+//	      not read; at a snapshot the head is the one on which it was taken, and for a
+//	      crawl beyond the history window the commit that the manifest's bytes name.
 //	WB-18 Manifest, head and commit change in one revision, and only when head and
 //	      manifest are those that the commit was prepared on; the loser leaves
 //	      nothing but its refusal. The files of a commit are those of the revision

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
+	"github.com/sawhorse-dev/sawhorse/core/record"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
@@ -17,6 +18,9 @@ type moment struct {
 	// snapshot is the id of the snapshot that keeps the state; 0 means the live
 	// state.
 	snapshot uint64
+	// manifest is what the head says of the run manifest on which the snapshot was
+	// taken. It is known where that path is asked for.
+	manifest manifestDescriptor
 }
 
 // frozen reports whether a snapshot keeps the state. A View of it may show the
@@ -96,5 +100,24 @@ func (w *Workbench) freeze(r kv.Reader, t *tenant, p jail.Place, sel op.IntOrStr
 	if err != nil {
 		return m, 0, err
 	}
-	return moment{l.incarnation, id}, kv.Revision(s.Revision), readable(state)
+	if err := readable(state); err != nil {
+		return m, 0, err
+	}
+	m = moment{in: l.incarnation, snapshot: id}
+	if p.Full == jail.RunManifest {
+		m.manifest, err = t.descriptor(r, l.incarnation, s.CommitIdentity)
+	}
+	return m, kv.Revision(s.Revision), err
+}
+
+// accept refuses a run manifest that is not the one of the head, live or as it
+// was when the snapshot was taken (WB-17). f is the file at path full.
+func (m *moment) accept(t *tenant, v *kv.View, full string, f *record.File) error {
+	switch {
+	case full != jail.RunManifest:
+		return nil
+	case m.frozen():
+		return m.manifest.accept(f)
+	}
+	return t.accept(v, m.in, full, f)
 }

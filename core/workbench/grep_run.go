@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/blob"
@@ -48,6 +49,8 @@ type grepRun struct {
 type grepFile struct {
 	path string
 	body *blob.Body
+	// unproven is a run manifest of which the head can no longer be read.
+	unproven *record.File
 }
 
 // run fills the page, and reports whether there is more.
@@ -140,12 +143,18 @@ func (g *grepRun) collect(ctx context.Context, size int, begin bool) error {
 }
 
 // pin keeps a file's body. A run manifest must be that of the commit head (WB-17);
-// a View that only the crawl's hold keeps shows no head.
+// a View that only the crawl's hold keeps shows no head, and the manifest is
+// proven when it is read.
 func (g *grepRun) pin(v *kv.View, path string, f record.File) error {
-	if err := g.t.accept(v, g.at.in, path, &f); err != nil && !errors.Is(err, kv.ErrBelowFloor) {
+	file := grepFile{path: path}
+	switch err := g.t.accept(v, g.at.in, path, &f); {
+	case errors.Is(err, kv.ErrBelowFloor):
+		file.unproven = &record.File{Generation: f.Generation, ContentType: strings.Clone(f.ContentType), Body: record.Body{Length: f.Body.Length, SHA256: f.Body.SHA256}}
+	case err != nil:
 		return err
 	}
-	g.batch = append(g.batch, grepFile{path, g.w.bodies.Open(v, f.Body)})
+	file.body = g.w.bodies.Open(v, f.Body)
+	g.batch = append(g.batch, file)
 	return nil
 }
 
@@ -231,6 +240,11 @@ func (g *grepRun) direct(v *kv.View, size int) error {
 // file reads one file, or what is left of it, and reports whether the page ends
 // in it.
 func (g *grepRun) file(ctx context.Context, f grepFile, first bool) (more bool, err error) {
+	if f.unproven != nil {
+		if err := g.w.prove(ctx, g.t, g.at.in, f.unproven, f.body); err != nil {
+			return false, err
+		}
+	}
 	length, before := f.body.Length(), len(g.res.Matches)
 	from, known := needle.Start(), false
 	if g.at.inside {

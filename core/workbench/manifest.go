@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/sawhorse-dev/sawhorse/core/blob"
 	"github.com/sawhorse-dev/sawhorse/core/canon"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
@@ -123,14 +125,57 @@ func (t *tenant) accept(r kv.Reader, in keys.Incarnation, full string, f *record
 	if !ok {
 		return corrupt(errors.New("workbench: a run manifest without a commit (WB-17)"))
 	}
-	c, ok, err := t.commit(r, in, head.Identity)
+	d, err := t.descriptor(r, in, head.Identity)
 	if err != nil {
 		return err
 	}
-	if !ok || c.Envelope.SHA256 != f.Body.SHA256 || c.Envelope.Length != f.Body.Length || c.ManifestGeneration != f.Generation || f.ContentType != manifestType {
+	return d.accept(f)
+}
+
+// manifestDescriptor is what a commit says of the run manifest that it wrote. The
+// zero value is that of no manifest.
+type manifestDescriptor struct {
+	sum        [sha256.Size]byte
+	length     int64
+	generation uint64
+}
+
+// descriptor reads what a commit says of its run manifest. Commits are kept for
+// ever (WB-16), so any later state says the same.
+func (t *tenant) descriptor(r kv.Reader, in keys.Incarnation, id keys.CommitIdentity) (d manifestDescriptor, err error) {
+	c, ok, err := t.commit(r, in, id)
+	if err == nil && !ok {
+		err = corrupt(errors.New("workbench: a commit head that names no commit (WB-17)"))
+	}
+	return manifestDescriptor{c.Envelope.SHA256, c.Envelope.Length, c.ManifestGeneration}, err
+}
+
+func (d *manifestDescriptor) accept(f *record.File) error {
+	if d.sum != f.Body.SHA256 || d.length != f.Body.Length || d.generation != f.Generation || f.ContentType != manifestType {
 		return corrupt(errors.New("workbench: the run manifest is not that of the commit head (WB-17)"))
 	}
 	return nil
+}
+
+// prove accepts a run manifest of an old state of which the head can no longer be
+// read: it is the one of the commit that its bytes name. f is the file as that
+// state shows it, body its bytes.
+func (w *Workbench) prove(ctx context.Context, t *tenant, in keys.Incarnation, f *record.File, body *blob.Body) error {
+	text, err := body.ReadAll(ctx)
+	if err != nil {
+		return bodyFault(err)
+	}
+	e, err := parseRunEnvelope(text)
+	if err != nil {
+		return corrupt(err)
+	}
+	return w.store.View(ctx, t.root, func(v *kv.View) error {
+		d, err := t.descriptor(v, in, e.identity)
+		if err != nil {
+			return err
+		}
+		return d.accept(f)
+	})
 }
 
 // treeHash is the digest of a workbench's files in path order: two trees have

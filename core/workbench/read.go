@@ -56,11 +56,8 @@ func (w *Workbench) Read(ctx context.Context, req *op.WorkbenchReadRequest) (*op
 		if !ok {
 			return notFound(p)
 		}
-		// A frozen one was accepted when the state was frozen, and nothing is changed since.
-		if !m.frozen() {
-			if err := t.accept(v, m.in, p.Full, &r.file); err != nil {
-				return err
-			}
+		if err := m.accept(t, v, p.Full, &r.file); err != nil {
+			return err
 		}
 		if req.IfNoneMatch != nil && uint64(*req.IfNoneMatch) == r.file.Generation {
 			unmodified = true
