@@ -119,6 +119,7 @@ const renewEvery = 2 * time.Second
 func (n *Node) watchEndpoint(ctx context.Context) {
 	t := n.clock.NewTimer(renewEvery)
 	defer t.Stop()
+	var failing, changed clock.Spaced
 	for {
 		select {
 		case <-ctx.Done():
@@ -126,11 +127,18 @@ func (n *Node) watchEndpoint(ctx context.Context) {
 		case <-t.C():
 		}
 		t.Reset(renewEvery)
-		switch renewed, err := n.owner.Renew(); {
-		case err != nil:
-			n.log.LogAttrs(ctx, slog.LevelWarn, "endpoint", slog.String("cause", err.Error()))
-		case renewed:
-			n.log.LogAttrs(ctx, slog.LevelWarn, "the endpoint file was gone or changed, and is written again")
+		renewed, err := n.owner.Renew()
+		say, text := &changed, "the endpoint file was gone or changed, and is written again"
+		attrs := []slog.Attr{}
+		if err != nil {
+			say, text, attrs = &failing, "endpoint", []slog.Attr{slog.String("cause", err.Error())}
+		}
+		if err == nil && !renewed {
+			failing.Over()
+			continue
+		}
+		if unsaid, ok := say.Say(n.clock.Now()); ok {
+			n.log.LogAttrs(ctx, slog.LevelWarn, text, append(attrs, slog.Int("like_it", unsaid))...)
 		}
 	}
 }

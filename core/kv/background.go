@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/sawhorse-dev/sawhorse/core/clock"
 )
 
 // backgroundLoop reaps while the store is open.
@@ -32,6 +34,7 @@ func (l *backgroundLoop) run(s *Store) {
 	l.cancel, l.done = cancel, make(chan struct{})
 	pause := max(time.Second, min(reapEvery, s.opts.HistoryWindow/4))
 	timer := s.clk.NewTimer(pause)
+	var failing clock.Spaced
 	go func() {
 		defer close(l.done)
 		defer timer.Stop()
@@ -45,9 +48,14 @@ func (l *backgroundLoop) run(s *Store) {
 				timer.Reset(pause)
 				continue
 			}
-			if _, err := s.Reap(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+			switch _, err := s.Reap(ctx); {
+			case err == nil:
+				failing.Over()
+			case ctx.Err() == nil && !errors.Is(err, ErrClosed):
 				s.counters.backgroundErrors.Add(1)
-				s.log.Error("reaping failed; it is tried again", "error", err)
+				if unsaid, say := failing.Say(s.clk.Now()); say {
+					s.log.Error("reaping failed; it is tried again", "error", err, "like_it", unsaid)
+				}
 			}
 			timer.Reset(pause)
 		}

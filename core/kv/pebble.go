@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
@@ -13,6 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/cockroachkvs"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/sawhorse-dev/sawhorse/core/clock"
 )
 
 // pebbleFormat is pinned: a newer Pebble does not silently write files that an
@@ -163,14 +164,10 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.s.die(fmt.Errorf(format, args...))
 }
 
-// complainEvery is how often the log says that the engine has trouble.
-const complainEvery = 10 * time.Second
-
 // complaints keeps what the engine says over and over from filling the log.
 type complaints struct {
 	mu     sync.Mutex
-	last   time.Time
-	unsaid int
+	spaced clock.Spaced
 }
 
 // complain logs an error of the engine, unless one was logged a moment ago: then
@@ -178,17 +175,11 @@ type complaints struct {
 func (s *Store) complain(text string, args ...any) {
 	c := &s.complaints
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := s.clk.Now()
-	if !c.last.IsZero() && now.Sub(c.last) < complainEvery {
-		c.unsaid++
-		return
+	unsaid, say := c.spaced.Say(s.clk.Now())
+	c.mu.Unlock()
+	if say {
+		s.log.Error(text, append(args, "like_it", unsaid)...)
 	}
-	if c.unsaid > 0 {
-		args = append(args, "like_it", c.unsaid)
-	}
-	c.last, c.unsaid = now, 0
-	s.log.Error(text, args...)
 }
 
 func (s *Store) events() *pebble.EventListener {

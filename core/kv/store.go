@@ -99,6 +99,8 @@ type Store struct {
 	// toldMillis is the latest instant that a Tx was told, markedMillis the
 	// latest that is in an applied batch.
 	toldMillis, markedMillis int64
+	// shownMillis is toldMillis for those outside of turns.
+	shownMillis atomic.Int64
 
 	rootsMu sync.RWMutex
 	roots   map[RootName]*rootState
@@ -361,6 +363,7 @@ func (s *Store) loadClock() error {
 		s.toldMillis = max(s.toldMillis, st.headAt)
 	}
 	s.markedMillis = s.toldMillis
+	s.shownMillis.Store(s.toldMillis)
 	return nil
 }
 
@@ -491,6 +494,14 @@ func (s *Store) Dir() string { return s.opts.Dir }
 
 // Clock returns the clock that the store was opened with.
 func (s *Store) Clock() clock.Clock { return s.clk }
+
+// Now returns the present instant for those who read, in UTC and with the
+// resolution of a millisecond: never one before an instant that an update was
+// told, whatever the machine's clock does (KV-10). How long something takes is
+// measured by Clock.
+func (s *Store) Now() time.Time {
+	return time.UnixMilli(max(s.shownMillis.Load(), s.clk.Now().UnixMilli())).UTC()
+}
 
 // IDs returns the id source. Reads of several goroutines do not mix.
 func (s *Store) IDs() io.Reader { return s.ids }

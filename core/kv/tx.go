@@ -117,6 +117,7 @@ func (tx *Tx) now() int64 {
 	if tx.at == 0 {
 		s := tx.store
 		s.toldMillis = max(s.toldMillis, s.clk.Now().UnixMilli())
+		s.shownMillis.Store(s.toldMillis)
 		tx.at = s.toldMillis
 	}
 	return tx.at

@@ -182,8 +182,11 @@ func TestTheClockNeverRunsBack(t *testing.T) {
 	e.Options.Clock = clock.NewFake(kvtest.Epoch)
 	e.Crash(1)
 	root = e.Root("test", "a")
-	if after := told(false); after.Before(before) {
-		t.Fatalf("KV-10: %v after %v", after, before)
+	if now := e.Store.Now(); now.Before(before) {
+		t.Fatalf("KV-10: a reader is told %v after %v", now, before)
+	}
+	if after := told(false); after.Before(before) || !after.Equal(e.Store.Now()) {
+		t.Fatalf("KV-10: %v after %v, and a reader is told %v", after, before, e.Store.Now())
 	}
 	e.Options.Clock = clock.NewFake(kvtest.Epoch.Add(2 * time.Hour))
 	e.Reopen()

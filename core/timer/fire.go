@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sawhorse-dev/sawhorse/core/clock"
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
@@ -197,6 +198,7 @@ func (t *Timers) recovered(key timerKey) {
 // background fires what is due and sleeps until the next timer is.
 func (t *Timers) background() {
 	defer close(t.stopped)
+	var failing clock.Spaced
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -205,8 +207,13 @@ func (t *Timers) background() {
 	}()
 	for ctx.Err() == nil {
 		// Of a full disk the store has spoken already.
-		if _, err := t.Fire(ctx); err != nil && ctx.Err() == nil && !fault.Is(err, op.ReasonResourceExhausted) {
-			t.log.Error("firing timers failed; it is tried again", "error", err)
+		switch _, err := t.Fire(ctx); {
+		case err == nil:
+			failing.Over()
+		case ctx.Err() == nil && !fault.Is(err, op.ReasonResourceExhausted):
+			if unsaid, say := failing.Say(t.clk.Now()); say {
+				t.log.Error("firing timers failed; it is tried again", "error", err, "like_it", unsaid)
+			}
 		}
 		sleep, any := t.sleep()
 		if !any {

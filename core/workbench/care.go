@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sawhorse-dev/sawhorse/core/clock"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
@@ -81,6 +82,7 @@ func (w *Workbench) Start(log *slog.Logger) {
 	w.paced.Store(true)
 	w.unfinished()
 	w.inBackground(func(ctx context.Context) {
+		var failing clock.Spaced
 		timer := w.store.Clock().NewTimer(0)
 		defer timer.Stop()
 		for {
@@ -89,15 +91,29 @@ func (w *Workbench) Start(log *slog.Logger) {
 				return
 			case <-timer.C():
 			}
-			if w.left.Swap(false) {
-				if err := w.Recover(ctx); err != nil && ctx.Err() == nil {
-					w.unfinished()
-					log.Error("unfinished work is left as it is, and tried again", "error", err.Error())
-				}
-			}
+			w.finish(ctx, log, &failing)
 			timer.Reset(recoverEvery)
 		}
 	})
+}
+
+// finish takes unfinished work to its end, if there is any. What fails for long is
+// logged now and then.
+func (w *Workbench) finish(ctx context.Context, log *slog.Logger, failing *clock.Spaced) {
+	if !w.left.Swap(false) {
+		return
+	}
+	err := w.Recover(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		w.unfinished()
+		if unsaid, say := failing.Say(w.store.Clock().Now()); say {
+			log.Error("unfinished work is left as it is, and tried again", "error", err.Error(), "like_it", unsaid)
+		}
+	case failing.Over():
+		log.Info("unfinished work has come to its end")
+	}
 }
 
 // unfinished notes that there is work to take to its end.
@@ -145,7 +161,7 @@ func (w *Workbench) checkStore() {
 	w.care.latest = c
 }
 
-func (w *Workbench) instant() string { return w.store.Clock().Now().UTC().Format(time.RFC3339Nano) }
+func (w *Workbench) instant() string { return w.store.Now().Format(time.RFC3339Nano) }
 
 // GetStats reports the store's figures. The size of bodies and the number of
 // workbenches may be a few seconds old.

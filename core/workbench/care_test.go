@@ -1,11 +1,18 @@
 package workbench_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/sawhorse-dev/sawhorse/core/clock"
+	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
+	"github.com/sawhorse-dev/sawhorse/core/kv/kvtest"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
@@ -110,5 +117,92 @@ func TestFiguresOfTheStore(t *testing.T) {
 	b.env.Clock.Advance(6 * time.Second)
 	if later := get(); later.WorkbenchCount != 2 || later.BodyBytes < 1<<20 {
 		t.Errorf("%+v", later)
+	}
+}
+
+// What a full disk keeps from its end is tried every five seconds, and said now
+// and then.
+func TestTroubleThatStaysIsSaidNowAndThen(t *testing.T) {
+	var free atomic.Uint64
+	free.Store(1 << 30)
+	b := &bench{t: t, env: kvtest.New(t, func(o *kv.Options) {
+		o.FS, o.FreeSpaceFloorBytes, o.BallastBytes = kvtest.WithFreeSpace(kvtest.NewCrashFS(), free.Load), 100<<20, -1
+	})}
+	b.open()
+	t.Cleanup(func() { b.closeBodies() })
+	b.put("a.txt", "one")
+	var out bytes.Buffer
+	finish := b.Finisher(slog.New(slog.NewTextHandler(&out, nil)))
+	b.OnStep(func(step string) {
+		if step != "prepared" {
+			return
+		}
+		b.OnStep(nil)
+		free.Store(50 << 20)
+		b.env.Clock.Advance(time.Minute)
+	})
+	if _, err := b.Commit(ctx, commitOf(`{"run":"A"}`, 1, false)); !fault.Is(err, op.ReasonResourceExhausted) {
+		t.Fatalf("on a full disk: %v", err)
+	}
+	for range 2 * 3600 / 5 {
+		finish()
+		b.env.Clock.Advance(5 * time.Second)
+	}
+	if n := strings.Count(out.String(), "level=ERROR"); n < 8 || n > 12 {
+		t.Errorf("said %d times in two hours: %s", n, &out)
+	}
+	free.Store(1 << 30)
+	out.Reset()
+	b.env.Clock.Advance(time.Minute)
+	finish()
+	finish()
+	if n := strings.Count(out.String(), "come to its end"); n != 1 || strings.Contains(out.String(), "ERROR") {
+		t.Errorf("afterwards: %s", &out)
+	}
+	if res := b.commit(`{"run":"A"}`, 1, false); !res.IdempotentReplay {
+		t.Errorf("%+v", res)
+	}
+}
+
+// Long work leaves room for other calls in real time: on a clock that a test
+// holds, with the background on, it comes to its end all the same.
+func TestLongWorkOnAClockThatStands(t *testing.T) {
+	b := newBench(t)
+	b.Start(slog.New(slog.DiscardHandler))
+	if err := b.Fill(ctx, "wb1", "outputs/dir", 1500); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Stamp(ctx, "wb1"); err != nil {
+		t.Fatal(err)
+	}
+	b.snapshot("s", nil)
+	if _, err := b.Restore(ctx, &op.WorkbenchRestoreRequest{ID: "wb1", DestinationID: "wb2", AtSnapshot: at("s")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// WB-15: when the machine's clock goes back, a snapshot's life does not: readers
+// and writers go by the store's.
+func TestTheMachinesClockGoesBack(t *testing.T) {
+	b := committed(t)
+	s := b.snapshot("s", nil)
+	b.env.Clock.Advance(24*time.Hour + time.Second)
+	b.put("turns", "x") // the store is told
+	b.closeBodies()
+	b.env.Options.Clock = clock.NewFake(time.UnixMilli(s.LeaseExpiresAt).Add(-time.Hour))
+	b.env.Reopen()
+	b.open()
+	if res, _, _ := b.snapshots(); res.Snapshots[0].State != "expired" {
+		t.Errorf("the list says %s", res.Snapshots[0].State)
+	}
+	_, err := b.List(ctx, &op.WorkbenchListRequest{ID: "wb1", AtSnapshot: at("s")})
+	refused(t, err, op.ReasonWBSnapshotExpired)
+	_, err = b.Restore(ctx, &op.WorkbenchRestoreRequest{ID: "wb1", DestinationID: "wb2", AtSnapshot: at("s")})
+	refused(t, err, op.ReasonWBSnapshotExpired)
+	if res, err := b.SnapshotRetire(ctx, &op.WorkbenchSnapshotRetireRequest{ID: "wb1", Name: ptr("s")}); err != nil || !res.Retired {
+		t.Errorf("%+v, %v", res, err)
 	}
 }

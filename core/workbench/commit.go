@@ -68,10 +68,13 @@ func (w *Workbench) newCommit(req *op.WorkbenchCommitRequest) (*commitRequest, e
 		return nil, invalid("$.content_digest_uri", "must be sha256: and 64 lowercase hexadecimal digits")
 	}
 	if c.manifest, err = canon.Append(nil, req.Manifest); err != nil {
-		return nil, invalid("$.manifest", "must be valid JSON, nested at most 128 levels deep, with no number beyond a 64-bit float")
+		return nil, invalid("$.manifest", "must be valid JSON, nested at most 119 levels deep, with no number beyond a 64-bit float")
 	}
 	if len(c.manifest) == 0 || c.manifest[0] != '{' {
 		return nil, invalid("$.manifest", "must be an object")
+	}
+	if _, depth := measure(c.manifest); depth > int(op.LimitMaxManifestDepth) {
+		return nil, invalid("$.manifest", "must nest at most 119 levels deep, itself among them")
 	}
 	if n := int64(len(c.manifest)); n > op.LimitMaxManifestBytes {
 		return nil, tooLarge(n, op.LimitMaxManifestBytes, "The manifest is too large in canonical form; keep what is large in a file of its own, and cite its digest.")
@@ -281,7 +284,7 @@ func (w *Workbench) breathe(ctx context.Context, began time.Time) error {
 	if !w.paced.Load() {
 		return ctx.Err()
 	}
-	timer := w.store.Clock().NewTimer(min(max(w.store.Clock().Now().Sub(began), 200*time.Microsecond), 5*time.Millisecond))
+	timer := w.pacer.NewTimer(min(max(w.pacer.Now().Sub(began), 200*time.Microsecond), 5*time.Millisecond))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -320,7 +323,7 @@ func (w *Workbench) eachFile(ctx context.Context, t *tenant, in keys.Incarnation
 	upper := keys.AppendEnd(nil, prefix)
 	next := prefix
 	for next != nil {
-		began := w.store.Clock().Now()
+		began := w.pacer.Now()
 		err := w.store.ViewAt(ctx, t.root, rev, func(v *kv.View) error {
 			from := next
 			next = nil

@@ -73,7 +73,7 @@ func (w *Workbench) openCrawl(t *tenant, tool string, query [32]byte, cursor *st
 		expires:  time.UnixMilli(int64(binary.BigEndian.Uint64(token[17:]))).UTC(),
 		anchor:   token[crawlCursorHeader:],
 	}
-	if !w.store.Clock().Now().Before(c.expires) {
+	if !w.store.Now().Before(c.expires) {
 		return crawl{}, c.over()
 	}
 	return c, nil
@@ -113,7 +113,7 @@ func (w *Workbench) crawlMAC(t *tenant, tool string, query [32]byte, token []byt
 // fn.
 func (w *Workbench) readCrawl(ctx context.Context, t *tenant, c *crawl, within []byte, fn func(v *kv.View) error) error {
 	if c.began.IsZero() {
-		now := w.store.Clock().Now()
+		now := w.store.Now()
 		return w.store.View(ctx, t.root, func(v *kv.View) error {
 			c.revision, c.began, c.expires = v.Revision(), now, now.Add(crawlExpiry)
 			return fn(v)

@@ -39,7 +39,7 @@ type crawlHeld struct {
 // costs the crawl its hold and nothing else: it goes on while the revision is
 // there.
 func (w *Workbench) keepCrawl(ctx context.Context, t *tenant, c *crawl, within []byte) {
-	now := w.store.Clock().Now()
+	now := w.store.Now()
 	if now.Sub(c.began) < w.store.HistoryWindow()/2 {
 		return
 	}

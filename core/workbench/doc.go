@@ -105,6 +105,8 @@
 //	WB-36 A bounded number of calls of grep runs at one time, and of find; a bounded
 //	      number waits, and gives up with its caller. Others are refused at once. A
 //	      call of grep ends its page after a bounded time, inside of a file too.
+//	WB-37 A list of snapshots has a bounded size, whatever was minted: it holds the
+//	      newest that are not over, and then the newest that are.
 //
 // A Workbench is safe for concurrent use.
 package workbench

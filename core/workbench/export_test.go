@@ -3,8 +3,10 @@ package workbench
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
+	"github.com/sawhorse-dev/sawhorse/core/clock"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/record"
@@ -207,6 +209,38 @@ func (w *Workbench) FillFinds() (leave func()) {
 			w.finds.leave()
 		}
 	}
+}
+
+// Finisher returns what the background does every few seconds.
+func (w *Workbench) Finisher(log *slog.Logger) func() {
+	var failing clock.Spaced
+	return func() { w.finish(w.care.background, log, &failing) }
+}
+
+// SnapshotListBytes changes how many bytes of records a list of snapshots has.
+func (w *Workbench) SnapshotListBytes(n int64) { w.snapshotList = n }
+
+// MintMany takes n snapshots of a committed workbench, many in one update.
+func (w *Workbench) MintMany(ctx context.Context, id string, n int) error {
+	t, err := w.tenant(ctx)
+	if err != nil {
+		return err
+	}
+	for at := 0; at < n; at += 500 {
+		err := w.store.Update(ctx, t.root, func(tx *kv.Tx) error {
+			for range min(500, n-at) {
+				s := record.Snapshot{State: record.SnapshotActive, MintedMillis: tx.Now().UnixMilli(), DeadlineMillis: tx.Now().Add(day).UnixMilli()}
+				if _, err := w.mintSnapshot(tx, t, id, &s); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // GrepQuery is what a cursor of grep belongs to.

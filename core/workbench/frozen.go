@@ -49,7 +49,7 @@ func (w *Workbench) look(ctx context.Context, t *tenant, p jail.Place, sel *op.I
 		var m moment
 		var rev, newest kv.Revision
 		err := w.store.View(ctx, t.root, func(v *kv.View) (err error) {
-			m, rev, err = w.freeze(v, t, p, *sel, w.store.Clock().Now())
+			m, rev, err = w.freeze(v, t, p, *sel, w.store.Now())
 			return err
 		})
 		if err != nil {

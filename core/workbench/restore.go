@@ -206,7 +206,7 @@ func (w *Workbench) resolveSnapshot(r kv.Reader, t *tenant, in keys.Incarnation,
 	if !ok {
 		return fault.New(op.ReasonWBSnapshotNotFound, "")
 	}
-	now := w.store.Clock().Now()
+	now := w.store.Now()
 	if tx, ok := r.(*kv.Tx); ok {
 		now = tx.Now()
 	}

@@ -49,7 +49,7 @@ type restoreRow struct{ key, value []byte }
 // own. Nothing of it shows, for no marker names the incarnation.
 func (w *Workbench) copyRestore(ctx context.Context, t *tenant, o *record.RestoreOperation) error {
 	for o.State == record.RestoreCopying {
-		began := w.store.Clock().Now()
+		began := w.pacer.Now()
 		p, err := w.readRestorePage(ctx, t, o)
 		if err != nil {
 			return err
@@ -103,14 +103,14 @@ func (w *Workbench) copyRestore(ctx context.Context, t *tenant, o *record.Restor
 // pace waits until a step that began at an instant has taken its time. A step that
 // waited for others has taken it already.
 func (w *Workbench) pace(ctx context.Context, began time.Time) error {
-	rest := restoreStepTime - w.store.Clock().Now().Sub(began)
+	rest := restoreStepTime - w.pacer.Now().Sub(began)
 	if ctx.Err() != nil {
 		return fault.From(context.Cause(ctx))
 	}
 	if !w.paced.Load() || rest <= 0 {
 		return nil
 	}
-	timer := w.store.Clock().NewTimer(rest)
+	timer := w.pacer.NewTimer(rest)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sawhorse-dev/sawhorse/core/actor"
 	"github.com/sawhorse-dev/sawhorse/core/blob"
+	"github.com/sawhorse-dev/sawhorse/core/clock"
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
@@ -56,20 +57,25 @@ type Options struct {
 
 // Workbench implements op.Workbench and op.Files.
 type Workbench struct {
-	o        Options
-	store    *kv.Store
-	bodies   *blob.Store
-	timers   *timer.Timers
-	root     jail.Root
-	tenants  sync.Map // [16]byte -> *tenant
-	loads    *semaphore.Weighted
-	slow     slowLane
-	care     care
-	grep     grepBudget
-	greps    gate
-	finds    gate
-	commits  flights[flightKey, *op.WorkbenchCommitResult]
-	restores flights[restoreKey, *op.WorkbenchRestoreResult]
+	o       Options
+	store   *kv.Store
+	bodies  *blob.Store
+	timers  *timer.Timers
+	root    jail.Root
+	tenants sync.Map // [16]byte -> *tenant
+	loads   *semaphore.Weighted
+	slow    slowLane
+	care    care
+	grep    grepBudget
+	greps   gate
+	finds   gate
+	// snapshotList is how many bytes of records a list of snapshots has.
+	snapshotList int64
+	commits      flights[flightKey, *op.WorkbenchCommitResult]
+	restores     flights[restoreKey, *op.WorkbenchRestoreResult]
+	// pacer measures how long work takes that leaves room for others. It is the
+	// machine's clock, whatever the store's is: a processor is busy in real time.
+	pacer clock.Clock
 	// paced says that long work leaves room for other calls; left that some is
 	// unfinished.
 	paced, left atomic.Bool
@@ -117,6 +123,8 @@ func New(o Options) (*Workbench, error) {
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, op.LimitDefaultMaxBodyBytes)
 	o.SnapshotGrace = max(0, cmp.Or(o.SnapshotGrace, time.Duration(op.LimitSnapshotGraceSeconds)*time.Second))
 	w := &Workbench{o: o, store: o.Store, bodies: o.Bodies, timers: o.Timers, root: o.Root, loads: semaphore.NewWeighted(loadBudgetBytes)}
+	w.pacer = clock.System()
+	w.snapshotList = op.LimitSnapshotListMaxBytes
 	w.grep = grepBudget{op.LimitGrepMaxCandidates, op.LimitGrepMaxFiles, op.LimitGrepMaxBytes}
 	w.greps = newGate(op.LimitCrawlMaxRunning, op.LimitCrawlMaxWaiting, "Too many calls of grep are running; try again shortly.")
 	w.finds = newGate(op.LimitCrawlMaxRunning, op.LimitCrawlMaxWaiting, "Too many calls of find are running; try again shortly.")

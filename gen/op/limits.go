@@ -111,6 +111,12 @@ const (
 	LimitAppendMaxAttempts int64 = 5
 	// LimitMaxManifestBytes, in bytes: canonical run manifest of a commit (ours).
 	LimitMaxManifestBytes int64 = 1048576
+	// LimitMaxManifestDepth, in levels: nesting of a run manifest, itself among them: its envelope is one level
+	// more, and an item of a structured read (ours).
+	LimitMaxManifestDepth int64 = 119
+	// LimitSnapshotListMaxBytes, in bytes: records of one list of snapshots, as JSON: below the message of 4 MiB
+	// that gRPC clients take by default (ours).
+	LimitSnapshotListMaxBytes int64 = 3145728
 	// LimitSnapshotDefaultTtlDays, in days: lease when none is asked for (workbench contract, Tool Surface).
 	LimitSnapshotDefaultTtlDays int64 = 7
 	// LimitSnapshotMaxTtlDays, in days: longest lease (workbench contract, Tool Surface).

@@ -57,7 +57,7 @@ type WorkbenchSnapshotListResult struct {
 	WorkbenchID string `json:"workbench_id" required:"true" nullable:"false"`
 	// Presentation path of the workbench.
 	Path string `json:"path" required:"true" nullable:"false"`
-	// Snapshots in the list.
+	// Snapshots of the workbench. The list has fewer when they do not fit into one answer.
 	SnapshotCount int64 `json:"snapshot_count" required:"true" nullable:"false" minimum:"0" maximum:"9007199254740991"`
 	// The snapshots.
 	Snapshots []WorkbenchSnapshotRecord `json:"snapshots" required:"true" nullable:"false"`

@@ -2721,7 +2721,7 @@ type WorkbenchSnapshotListResult struct {
 	// Path Presentation path of the workbench.
 	Path string `json:"path"`
 
-	// SnapshotCount Snapshots in the list.
+	// SnapshotCount Snapshots of the workbench. The list has fewer when they do not fit into one answer.
 	SnapshotCount int `json:"snapshot_count"`
 
 	// Snapshots The snapshots.

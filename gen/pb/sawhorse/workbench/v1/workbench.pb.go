@@ -4779,7 +4779,7 @@ type SnapshotListResponse struct {
 	WorkbenchId string `protobuf:"bytes,2,opt,name=workbench_id,proto3" json:"workbench_id,omitempty"`
 	// Presentation path of the workbench.
 	Path string `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
-	// Snapshots in the list.
+	// Snapshots of the workbench. The list has fewer when they do not fit into one answer.
 	SnapshotCount int64 `protobuf:"varint,4,opt,name=snapshot_count,proto3" json:"snapshot_count,omitempty"`
 	// The snapshots.
 	Snapshots     []*SnapshotRecord `protobuf:"bytes,5,rep,name=snapshots,proto3" json:"snapshots,omitempty"`
