@@ -15,7 +15,7 @@ FILES  ?= 0
 SEEDS  ?= 1000
 SIEGE  ?= 60s
 
-.PHONY: help generate check-generate check-frozen breaking build lint test race conformance remote suites crash fuzz bench run demo siege check
+.PHONY: help generate check-generate check-frozen breaking build lint test race conformance remote suites crash fuzz bench retention run demo siege check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -64,6 +64,9 @@ fuzz: ## every fuzz target, FUZZTIME each (a lane of its own: its input is rando
 
 bench: build ## this server beside bare peers, ratios in one run
 	$(GO) run ./conformance/bench $(BENCHFLAGS)
+
+retention: build ## what a million replaces of one file leave on the disk; 20 minutes
+	$(GO) run ./conformance/bench --only retention $(BENCHFLAGS)
 
 run: build ## serve on LISTEN with an embedded store in DATA
 	bin/sawhorse serve --listen $(LISTEN) --data $(DATA) --examples

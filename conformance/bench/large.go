@@ -22,20 +22,10 @@ func listPage(ctx context.Context, b *bench, r row) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	fill := func(dir string, n int64) error {
-		t := load.Request("POST", "/v1/workbench/put_file", jsonBody(object{
-			"id": "bench", "section": "outputs", "path": dir + "/f#######.txt", "text": "x",
-		}), contentJSON)
-		holes, err := load.Punch(t, []int64{1}, []int64{10_000_000})
-		if err != nil {
-			return err
-		}
-		return b.fill(ctx, s, load.Plan{Conns: 64, Template: t, Holes: holes, Status: 200, Expect: "sha256:"}, n)
-	}
-	if err := fill("small", 1000); err != nil {
+	if err := b.fillDirectory(ctx, s, "small", 1000); err != nil {
 		return nil, err
 	}
-	if err := fill("large", b.big); err != nil {
+	if err := b.fillDirectory(ctx, s, "large", b.big); err != nil {
 		return nil, err
 	}
 	page := func(dir, cursor string) load.Plan {
@@ -65,6 +55,18 @@ func listPage(ctx context.Context, b *bench, r row) ([]line, error) {
 		out = append(out, l...)
 	}
 	return out, nil
+}
+
+// fillDirectory puts n small files f0000000.txt and so on into one directory.
+func (b *bench) fillDirectory(ctx context.Context, s *server, dir string, n int64) error {
+	t := load.Request("POST", "/v1/workbench/put_file", jsonBody(object{
+		"id": "bench", "section": "outputs", "path": dir + "/f#######.txt", "text": "x",
+	}), contentJSON)
+	holes, err := load.Punch(t, []int64{1}, []int64{10_000_000})
+	if err != nil {
+		return err
+	}
+	return b.fill(ctx, s, load.Plan{Conns: 64, Template: t, Holes: holes, Status: 200, Expect: "sha256:"}, n)
 }
 
 // walk follows the cursors of a directory for n pages and returns the next one.

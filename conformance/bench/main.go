@@ -106,7 +106,7 @@ func run(ctx context.Context, c config) (err error) {
 	fmt.Printf("\n%s\n", header)
 	missed := 0
 	for _, r := range rows {
-		if len(c.only) > 0 && !slices.Contains(c.only, r.name) {
+		if len(c.only) == 0 && r.named || len(c.only) > 0 && !slices.Contains(c.only, r.name) {
 			continue
 		}
 		out, err := r.measure(ctx, b, r)

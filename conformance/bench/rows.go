@@ -20,6 +20,7 @@ type row struct {
 	target  float64 // 0: none, the row informs
 	stretch float64
 	less    bool // the ratio must stay below the target instead of above
+	named   bool // it takes long: it runs when it is asked for by name
 	measure func(context.Context, *bench, row) ([]line, error)
 }
 
@@ -34,12 +35,14 @@ var rows = []row{
 	{name: "put-64", what: "durable put_file of 1 KiB over HTTP, 64 clients : bare net/http + Pebble synced set", target: 0.40, stretch: 0.50, measure: putFile(64)},
 	{name: "put-1", what: "durable put_file of 1 KiB over HTTP, one client : bare net/http + Pebble synced set", target: 0.70, stretch: 0.80, measure: putFile(1)},
 	{name: "list", what: "time of one page of a large directory : of a directory of 1,000 files", target: 3, less: true, measure: listPage},
+	{name: "frozen-list", what: "time of a page of 1,000 files at a snapshot, newer files in the directory : without", target: 3, less: true, measure: frozenList},
 	{name: "body", what: "VmHWM while one body streams in and out, in MiB", target: 256, less: true, measure: bodyMemory},
 	{name: "append", what: "time of an append of 1 KiB to a large file : to an empty one", target: 2, less: true, measure: appendLarge},
 	{name: "grep", what: "speed of workbench_grep over HTTP in one large file, texts that are not there : GNU grep -F -i on a file", target: 0.5, measure: grepLarge},
 	{name: "search", what: "time of a search by equality that finds ten files among many : among 1,000", target: 3, less: true, measure: searchEqual},
 	{name: "restore", what: "members a second that a restore of 100,000 brings back while 16 clients put, in thousands", target: 10, measure: restoreBeside},
 	{name: "million", what: "what has to cost the same with a million files", measure: million},
+	{name: "retention", what: "what a million replaces leave behind", named: true, measure: retention},
 	{name: "pebble", what: "bare Pebble", measure: barePebble},
 }
 

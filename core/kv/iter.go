@@ -32,6 +32,8 @@ type Iter struct {
 	at  Revision
 	err error
 
+	newer *newerSkipper // nil unless the View is of an earlier revision
+
 	left int // rows until the limit; negative means no limit
 
 	// The applied side. key and value alias Pebble's memory until the next step.
@@ -65,18 +67,23 @@ func (v *View) Scan(lower, upper []byte, o ScanOptions) *Iter {
 		return &Iter{}
 	}
 	opts := v.opts
+	var newer *newerSkipper
 	if !keys.Lookup(lower[0]).Versioned {
 		opts.PointKeyFilters = nil
 	} else if opts.PointKeyFilters != nil {
 		// A filter is used by one iterator.
 		opts.PointKeyFilters = append(make([]pebble.BlockPropertyFilter, 0, 2), revisionFilter(v.rev))
+		newer = &newerSkipper{at: v.rev}
+		opts.SkipPoint = newer.skip
 	}
 	opts.LowerBound, opts.UpperBound = boundsOf(lower, upper)
 	it, err := v.it.Clone(pebble.CloneOptions{IterOptions: &opts})
 	if err != nil {
 		return &Iter{err: err}
 	}
-	return newIter(it, v.rev, o)
+	i := newIter(it, v.rev, o)
+	i.newer = newer
+	return i
 }
 
 func (v *View) checkRange(lower, upper []byte) error {
@@ -304,6 +311,15 @@ func (i *Iter) Key() []byte { return i.cur.key }
 // Value returns the row's version. Unlike what Get returns, its bytes are valid
 // only until the next move.
 func (i *Iter) Value() Value { return Value{Bytes: i.cur.value, Rev: i.cur.rev} }
+
+// PassedOver returns how many keys the scan has met that are newer than its View;
+// those in blocks and tables with nothing else are not met.
+func (i *Iter) PassedOver() int {
+	if i.newer == nil {
+		return 0
+	}
+	return i.newer.passed
+}
 
 // Err returns what ended the scan early, or nil.
 func (i *Iter) Err() error { return i.err }

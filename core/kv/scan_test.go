@@ -162,6 +162,49 @@ func TestNewerRowsInMemoryAreLeftOut(t *testing.T) {
 	}
 }
 
+// A scan at an old revision stops at what it shows, and at nothing newer.
+func TestNewerRowsArePassedOver(t *testing.T) {
+	s, root := openPlain(t)
+	put := func(suffix, value string) {
+		mustUpdate(t, s, root, func(tx *Tx) {
+			for n := range 100 {
+				tx.Put(testKey(root, fmt.Sprintf("%03d%s", n, suffix)), []byte(value))
+			}
+		})
+	}
+	put("", "old")
+	for _, suffix := range []string{"a", "b", "", "", ""} {
+		put(suffix, "new")
+	}
+	for _, flushed := range []bool{false, true} {
+		lower, upper := keys.SpaceBounds(keys.SpacePathRecord, root.ID())
+		for rev := Revision(1); rev < 6; rev++ {
+			err := s.ViewAt(context.Background(), root, rev, func(v *View) error {
+				it := v.Scan(lower, upper, ScanOptions{})
+				rows := 0
+				for it.Next() {
+					rows++
+				}
+				want := 100 * min(3, int(rev))
+				stats := it.it.Stats()
+				if stops := stats.ForwardStepCount[pebble.InterfaceCall]; rows != want || rev < 4 && stops > rows+1 {
+					t.Errorf("at %d, flushed %v: %d rows, want %d, in %d stops", rev, flushed, rows, want, stops)
+				}
+				if newer := it.PassedOver(); newer == 0 {
+					t.Errorf("at %d, flushed %v: nothing newer was met", rev, flushed)
+				}
+				return it.Close()
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func FuzzPhysicalKey(f *testing.F) {
 	f.Add([]byte("key"), uint64(7), []byte{0})
 	f.Add([]byte{}, uint64(1), []byte("x\x00\x00\x00\x00\x00\x00\x00\x00\x01\x09"))
