@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -119,8 +118,7 @@ func (b *bench) pageOf(ctx context.Context, s *server, dir string) (time.Duratio
 		}
 		all = append(all, took)
 	}
-	slices.Sort(all)
-	return all[len(all)/2], nil
+	return middle(all), nil
 }
 
 // diskUse is what the files below a folder take of the disk, as du counts.

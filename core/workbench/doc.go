@@ -107,6 +107,8 @@
 //	      call of grep ends its page after a bounded time, inside of a file too.
 //	WB-37 A list of snapshots has a bounded size, whatever was minted: it holds the
 //	      newest that are not over, and then the newest that are.
+//	WB-38 A page of a listing at a snapshot that is shown again is what it was, at
+//	      the snapshot only, and only as long as the snapshot can be read.
 //
 // A Workbench is safe for concurrent use.
 package workbench

@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/fault"
+	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
@@ -400,4 +402,76 @@ func (b *bench) expectFrozen(t *testing.T, sel *op.IntOrString, s *shadow, now t
 	if !maps.Equal(got, s.files) {
 		t.Errorf("at %+v there is %v, want %v", sel, got, s.files)
 	}
+}
+
+// WB-38: what is kept of a sparse page shows what the store shows, for its
+// snapshot, directory, place and limit alone, and not once the snapshot is over.
+func TestASparsePageIsShownAgain(t *testing.T) {
+	b := committed(t)
+	put := func(suffix string) {
+		for i := range 30 {
+			b.put(fmt.Sprintf("dir/%02d%s", i, suffix), strings.Repeat("x", i))
+		}
+	}
+	put("")
+	b.put("dir/07/below", "x")
+	b.put("dir/sub/below", "x")
+	b.snapshot("s", nil)
+	b.replace("dir/03", "changed")
+	b.snapshot("t", nil)
+	for i := range 8 {
+		put(fmt.Sprint("-", i))
+	}
+	walk := func(sel *op.IntOrString, limit int32) (all []op.WorkbenchListEntry) {
+		var cursor *string
+		for {
+			res, err := b.list(ptr("outputs"), ptr("dir"), func(r *op.WorkbenchListRequest) {
+				r.AtSnapshot, r.Cursor, r.Limit = sel, cursor, ptr(limit)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, res.Entries...)
+			if cursor = res.NextCursor; cursor == nil {
+				return all
+			}
+		}
+	}
+	kept := 0
+	for round := range 2 {
+		for _, limit := range []int32{7, 10, 100} {
+			old, changed := walk(at("s"), limit), walk(at("t"), limit)
+			if len(old) != 31 || len(changed) != 31 || *old[3].SizeBytes != 3 || *changed[3].SizeBytes != 7 {
+				t.Fatalf("limit %d: %d and %d entries", limit, len(old), len(changed))
+			}
+			for i, e := range old {
+				want := fmt.Sprintf("%02d", i)
+				if i == 30 {
+					want = "sub"
+				}
+				if e.Name != want || (e.Kind == "directory") != (i == 30) || (e.SizeBytes == nil) != (i == 30) || e.Path != string(jail.DefaultRoot)+"/wb1/outputs/dir/"+want {
+					t.Fatalf("limit %d: entry %d is %+v", limit, i, e)
+				}
+			}
+		}
+		if round == 0 {
+			kept = b.SparsePages()
+		}
+	}
+	// The last of the pages of ten holds a directory, before which nothing newer lies.
+	if kept != 2*(5+3+1) || b.SparsePages() != kept {
+		t.Errorf("%d pages are kept, then %d", kept, b.SparsePages())
+	}
+	b.FillSparse(64 << 20)
+	if all := walk(at("s"), 7); len(all) != 31 {
+		t.Errorf("%d entries when the pages have gone", len(all))
+	}
+	if n := b.SparseBytes(); n > 8<<20 {
+		t.Errorf("%d bytes are kept", n)
+	}
+	if _, err := b.SnapshotRetire(ctx, &op.WorkbenchSnapshotRetireRequest{ID: "wb1", Name: ptr("s")}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.list(ptr("outputs"), ptr("dir"), func(r *op.WorkbenchListRequest) { r.AtSnapshot = at("s") })
+	refused(t, err, op.ReasonWBSnapshotEnded)
 }

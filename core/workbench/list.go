@@ -63,7 +63,7 @@ func (w *Workbench) List(ctx context.Context, req *op.WorkbenchListRequest) (*op
 		if req.Cursor != nil && (from.incarnation != here.incarnation || from.fence != here.fence) {
 			return fault.New(op.ReasonWBReadFenceChanged, "").With("operation", "list")
 		}
-		more, err := t.list(v, m.in, p, from.last, a)
+		more, err := w.page(v, t, m, p, from.last, a)
 		if err != nil {
 			return err
 		}
@@ -90,11 +90,38 @@ func (w *Workbench) List(ctx context.Context, req *op.WorkbenchListRequest) (*op
 	return &a.WorkbenchListResult, nil
 }
 
-// list adds the children after a name to the answer, and reports whether there
+// page adds the children after a name to the answer, and reports whether there
 // are more than it has room for.
-func (t *tenant) list(v *kv.View, in keys.Incarnation, p jail.Place, after string, a *listAnswer) (more bool, err error) {
+func (w *Workbench) page(v *kv.View, t *tenant, m moment, p jail.Place, after string, a *listAnswer) (more bool, err error) {
+	if !m.frozen() {
+		more, _, err = t.list(v, m.in, p, after, a)
+		return more, err
+	}
+	k := sparseKey{t.root.ID(), m.in, m.snapshot, p.Full, after, a.limit}
+	if more, ok := w.sparse.show(k, a); ok {
+		return more, nil
+	}
+	more, passed, err := t.list(v, m.in, p, after, a)
+	if err == nil {
+		w.sparse.keep(k, a, passed, more)
+	}
+	return more, err
+}
+
+// list reads a page from the store. passed counts the newer keys that it met.
+func (t *tenant) list(v *kv.View, in keys.Incarnation, p jail.Place, after string, a *listAnswer) (more bool, passed int, err error) {
 	c := t.children(v, in, p.Full, after)
-	defer c.close()
+	defer func() {
+		passed = c.it.PassedOver()
+		c.close()
+	}()
+	more, err = c.fill(p, after, a)
+	return more, 0, err
+}
+
+// fill adds the children that it goes over to the answer, with the sections
+// among them when it is the workbench's root that is listed.
+func (c *children) fill(p jail.Place, after string, a *listAnswer) (more bool, err error) {
 	var sections []jail.Section
 	if p.Root() {
 		all := jail.SectionsInPathOrder()

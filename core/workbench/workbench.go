@@ -67,6 +67,7 @@ type Workbench struct {
 	slow    slowLane
 	care    care
 	grep    grepBudget
+	sparse  sparsePages
 	greps   gate
 	finds   gate
 	// snapshotList is how many bytes of records a list of snapshots has.
