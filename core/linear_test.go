@@ -1,209 +1,236 @@
 package core_test
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
+	"github.com/sawhorse-dev/sawhorse/conformance/history"
+	"github.com/sawhorse-dev/sawhorse/core"
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/kv/kvtest"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
-// fileState is one file of the model: generation 0 means that there is none.
-type fileState struct {
-	generation int64
-	body       string
+// carried are the operations that a history asks for.
+var carried = map[string]*op.Descriptor{}
+
+func init() {
+	for _, d := range []*op.Descriptor{op.WorkbenchPutFileOp, op.WorkbenchAppendOp, op.WorkbenchEditOp, op.WorkbenchReadOp, op.WorkbenchSearchOp,
+		op.WorkbenchCommitOp, op.WorkbenchRestoreOp} {
+		carried[d.ID] = d
+	}
 }
 
-// call is what a client asks of a file.
-type call struct {
-	path, verb string
-	a, b       string
-}
-
-// answer is what it was told: a reason, or facts.
-type answer struct {
-	reason     op.Reason
-	generation int64
-	body       string // of a read
-	n          int64  // size of an append, replacements of an edit
-}
-
-// step is the contract of one file, said as a function.
-func (s fileState) step(c call) (fileState, answer) {
-	switch c.verb {
-	case "put":
-		if s.generation > 0 {
-			return s, answer{reason: op.ReasonWBAlreadyExists, generation: s.generation}
+// inProcess carries calls to the tools without a protocol.
+func inProcess(api *op.API) history.Perform {
+	return func(_ int, c history.Call) (history.Answer, error) {
+		operation, arguments := c.Arguments()
+		d := carried[operation]
+		req, invalid := d.Decode(arguments)
+		if invalid != nil {
+			return history.Answer{}, fmt.Errorf("%s: %v", arguments, invalid)
 		}
-		return fileState{1, c.a}, answer{generation: 1}
-	case "replace":
-		if s.generation == 0 {
-			return s, answer{reason: op.ReasonWBNotFound}
-		}
-		return fileState{s.generation + 1, c.a}, answer{generation: s.generation + 1}
-	case "append":
-		next := fileState{s.generation + 1, s.body + c.a}
-		return next, answer{generation: next.generation, n: int64(len(next.body))}
-	case "edit":
-		n := strings.Count(s.body, c.a)
+		res, err := d.Invoke(ctx, api, req)
+		var f *fault.Error
 		switch {
-		case s.generation == 0:
-			return s, answer{reason: op.ReasonWBNotFound}
-		case n == 0:
-			return s, answer{reason: op.ReasonWBNoMatch}
-		case c.a == c.b:
-			return s, answer{generation: s.generation, n: int64(n)}
-		}
-		return fileState{s.generation + 1, strings.ReplaceAll(s.body, c.a, c.b)}, answer{generation: s.generation + 1, n: int64(n)}
-	}
-	if s.generation == 0 {
-		return s, answer{reason: op.ReasonWBNotFound}
-	}
-	return s, answer{generation: s.generation, body: s.body}
-}
-
-var fileModel = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
-		byPath := map[string][]porcupine.Operation{}
-		for _, o := range history {
-			path := o.Input.(call).path
-			byPath[path] = append(byPath[path], o)
-		}
-		var parts [][]porcupine.Operation
-		for _, p := range byPath {
-			parts = append(parts, p)
-		}
-		return parts
-	},
-	Init: func() any { return fileState{} },
-	Step: func(state, input, output any) (bool, any) {
-		next, want := state.(fileState).step(input.(call))
-		return output.(answer) == want, next
-	},
-	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v -> %+v", input, output) },
-}
-
-// perform makes a call through the tools.
-func perform(api *op.API, c call) (answer, error) {
-	wb, section := api.Workbench, "outputs"
-	var a answer
-	var err error
-	switch c.verb {
-	case "put", "replace":
-		var res *op.WorkbenchPutFileResult
-		if res, err = wb.PutFile(ctx, &op.WorkbenchPutFileRequest{ID: "wb1", Section: section, Path: c.path, Text: &c.a, Replace: ptr(c.verb == "replace")}); err == nil {
-			a.generation = res.Generation
-		}
-	case "append":
-		var res *op.WorkbenchAppendResult
-		if res, err = wb.Append(ctx, &op.WorkbenchAppendRequest{ID: "wb1", Section: section, Path: c.path, Text: &c.a}); err == nil {
-			a.generation, a.n = res.Generation, res.SizeBytes
-		}
-	case "edit":
-		var res *op.WorkbenchEditResult
-		if res, err = wb.Edit(ctx, &op.WorkbenchEditRequest{ID: "wb1", Section: section, Path: c.path, OldString: c.a, NewString: c.b, ReplaceAll: ptr(true)}); err == nil {
-			a.generation, a.n = res.Generation, res.Replacements
-		}
-	default:
-		var res *op.WorkbenchReadResult
-		if res, err = wb.Read(ctx, &op.WorkbenchReadRequest{ID: "wb1", Section: section, Path: c.path, Limit: ptr(int32(300))}); err == nil {
-			a.generation = res.Generation
-			for _, item := range res.Items {
-				a.body += strings.Trim(string(item.Value), `"`)
+		case errors.As(err, &f):
+			details := map[string]any{}
+			for _, d := range f.Details {
+				details[d.Key] = d.Value
 			}
+			text, err := json.Marshal(details)
+			if err != nil {
+				return history.Answer{}, err
+			}
+			return c.Refused(f.Reason.Face().Code[op.AreaWorkbench], text)
+		case err != nil:
+			return history.Answer{}, err
 		}
+		return c.Answered(res.AppendJSON(nil))
 	}
-	var f *fault.Error
-	if errors.As(err, &f) {
-		a.reason = f.Reason
-		if g, ok := f.Detail("generation"); ok {
-			a.generation = g.(int64)
-		}
-		err = nil
-	}
-	return a, err
 }
 
-// Clients on a few files at once: whatever they were told, there is one order of
-// their calls that explains all of it.
+// Clients on a few workbenches at once, which write, commit and restore:
+// whatever they were told, there is one order of their calls that explains all of
+// it. More rounds are played when more seeds are asked for.
 func TestTheToolsAreLinearizable(t *testing.T) {
-	o := options(kvtest.NewCrashFS())
-	o.NoBackground = false
-	c := open(t, o)
-	const clients, rounds = 32, 40
-	begin := time.Now()
-	var mu sync.Mutex
-	var history []porcupine.Operation
-	var wg sync.WaitGroup
-	for client := range clients {
-		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(client)))
-			for round := range rounds {
-				in := call{path: fmt.Sprintf("f%d", rng.IntN(6))}
-				word := fmt.Sprintf("[%d.%d]", client, round)
-				switch rng.IntN(12) {
-				case 0, 1:
-					in.verb, in.a = "put", word
-				case 2:
-					in.verb, in.a = "replace", word
-				case 3, 4, 5:
-					in.verb, in.a = "append", word
-				case 6:
-					in.verb, in.a, in.b = "edit", "[", "[+"
-				case 7:
-					in.verb, in.a, in.b = "edit", "+", ""
-				case 8:
-					in.verb, in.a, in.b = "edit", "]", "]"
-				default:
-					in.verb = "read"
-				}
-				from := time.Since(begin)
-				out, err := perform(c.API(), in)
-				to := time.Since(begin)
-				if err != nil {
-					t.Errorf("%+v: %v", in, err)
-				}
-				mu.Lock()
-				history = append(history, porcupine.Operation{ClientId: client, Input: in, Call: int64(from), Output: out, Return: int64(to)})
-				mu.Unlock()
+	total := map[string]int{}
+	for seed := range uint64(kvtest.Draws(3, 20)) {
+		o := options(kvtest.NewCrashFS())
+		o.NoBackground = false
+		c := open(t, o)
+		w := history.Work{Clients: 32, Rounds: 80, Families: 16, Seed: seed, Root: c.WorkbenchRoot(), Seconds: kvtest.Epoch.Unix()}
+		began := time.Now()
+		records, err := w.Run(inProcess(c.API()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := time.Since(began)
+		if err := w.Check(records, 2*time.Minute); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+		t.Logf("seed %d: %d calls in %v, checked in %v", seed, len(records), ran, time.Since(began)-ran)
+		for outcome, n := range history.Outcomes(records) {
+			total[outcome] += n
+		}
+		shut(t, c)
+	}
+	for _, outcome := range []string{"commit ok", "commit again", "commit WorkbenchCommitConflict", "commit InvalidState", "restore ok", "restore again", "restore Conflict"} {
+		if total[outcome] == 0 {
+			t.Errorf("no call ended as %s: %v", outcome, total)
+		}
+	}
+}
+
+// wrong is a Workbench that is wrong in one way.
+type wrong struct {
+	op.Workbench
+	mu    sync.Mutex
+	calls int
+	seen  map[string]*op.WorkbenchSearchResult
+
+	loses, stale, forgets, live bool
+}
+
+// now and then is every seventh call.
+func (w *wrong) nowAndThen() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls++
+	return w.calls%7 == 0
+}
+
+// Append acknowledges what it does not keep.
+func (w *wrong) Append(ctx context.Context, req *op.WorkbenchAppendRequest) (*op.WorkbenchAppendResult, error) {
+	if !w.loses || !w.nowAndThen() {
+		return w.Workbench.Append(ctx, req)
+	}
+	res, err := w.Workbench.Append(ctx, &op.WorkbenchAppendRequest{ID: req.ID, Section: req.Section, Path: req.Path, Text: ptr("")})
+	if err == nil {
+		res.SizeBytes += int64(len(*req.Text))
+	}
+	return res, err
+}
+
+// Search shows what it showed before.
+func (w *wrong) Search(ctx context.Context, req *op.WorkbenchSearchRequest) (*op.WorkbenchSearchResult, error) {
+	if w.stale && w.nowAndThen() {
+		w.mu.Lock()
+		before := w.seen[*req.ID]
+		w.mu.Unlock()
+		if before != nil {
+			return before, nil
+		}
+	}
+	res, err := w.Workbench.Search(ctx, req)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[*req.ID] = res
+	return res, err
+}
+
+// Commit forgets that it was made before.
+func (w *wrong) Commit(ctx context.Context, req *op.WorkbenchCommitRequest) (*op.WorkbenchCommitResult, error) {
+	res, err := w.Workbench.Commit(ctx, req)
+	if err == nil && w.forgets {
+		res.IdempotentReplay = false
+	}
+	return res, err
+}
+
+// Restore takes the files as they are now, and not as the commit has frozen them.
+func (w *wrong) Restore(ctx context.Context, req *op.WorkbenchRestoreRequest) (*op.WorkbenchRestoreResult, error) {
+	if w.live {
+		if s, err := w.Workbench.Snapshot(ctx, &op.WorkbenchSnapshotRequest{ID: req.ID}); err == nil {
+			req.AtSnapshot, req.AtCommit = &op.IntOrString{Int: s.SnapshotID}, nil
+		}
+	}
+	return w.Workbench.Restore(ctx, req)
+}
+
+// small is a history that even a wrong server's is soon found out in.
+func small(c *core.Core) history.Work {
+	return history.Work{Clients: 6, Rounds: 60, Families: 2, Seed: 3, Root: c.WorkbenchRoot(), Seconds: kvtest.Epoch.Unix()}
+}
+
+// A server that is wrong in one way is found out.
+func TestWrongServersAreFoundOut(t *testing.T) {
+	for name, w := range map[string]*wrong{
+		"it loses an append":               {loses: true},
+		"it shows what was":                {stale: true},
+		"it takes a replay for a commit":   {forgets: true},
+		"it restores what is there by now": {live: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := open(t, options(kvtest.NewCrashFS()))
+			defer shut(t, c)
+			w.Workbench, w.seen = c.API().Workbench, map[string]*op.WorkbenchSearchResult{}
+			records, err := small(c).Run(inProcess(&op.API{Workbench: w}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := small(c).Check(records, time.Minute); err == nil || !strings.HasPrefix(err.Error(), "no order") {
+				t.Errorf("found: %v", err)
 			}
 		})
 	}
-	wg.Wait()
-	if result := porcupine.CheckOperationsTimeout(fileModel, history, time.Minute); result != porcupine.Ok {
-		t.Errorf("the history of %d calls is %s", len(history), result)
-	}
-	shut(t, c)
 }
 
-// The model refuses histories that it must refuse: a lost append and a stale
-// read.
-func TestTheModelRefusesWhatIsWrong(t *testing.T) {
-	do := func(at int64, in call, out answer) porcupine.Operation {
-		return porcupine.Operation{Input: in, Output: out, Call: at, Return: at + 1}
+// A history in which one answer is doctored is refused, whichever answer it is.
+func TestDoctoredHistoriesAreRefused(t *testing.T) {
+	c := open(t, options(kvtest.NewCrashFS()))
+	defer shut(t, c)
+	records, err := small(c).Run(inProcess(c.API()))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, history := range map[string][]porcupine.Operation{
-		"lost append": {
-			do(0, call{"f", "append", "a", ""}, answer{generation: 1, n: 1}),
-			do(2, call{"f", "append", "b", ""}, answer{generation: 2, n: 2}),
-			do(4, call{"f", "read", "", ""}, answer{generation: 2, body: "b"}),
-		},
-		"stale read": {
-			do(0, call{"f", "put", "a", ""}, answer{generation: 1}),
-			do(2, call{"f", "replace", "b", ""}, answer{generation: 2}),
-			do(4, call{"f", "read", "", ""}, answer{generation: 1, body: "a"}),
-		},
+	if err := small(c).Check(records, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(records, func(a, b history.Record) int { return cmp.Compare(a.From, b.From) })
+	for outcome, doctor := range map[string]func(a *history.Answer){
+		"put ok":                         func(a *history.Answer) { a.Digest = "sha256:" + strings.Repeat("00", 32) },
+		"append ok":                      func(a *history.Answer) { a.Size++ },
+		"edit ok":                        func(a *history.Answer) { a.Count++ },
+		"replace ok":                     func(a *history.Answer) { a.Generation++ },
+		"read ok":                        func(a *history.Answer) { a.Generation-- },
+		"read NotFound":                  func(a *history.Answer) { *a = history.Answer{Generation: 1, Text: "x"} },
+		"look ok":                        func(a *history.Answer) { a.Text += "outputs/f9 1 sha256:" },
+		"head ok":                        func(a *history.Answer) { a.Identity = strings.Repeat("00", 32) },
+		"commit ok":                      func(a *history.Answer) { a.Tree = "sha256:" + strings.Repeat("00", 32) },
+		"commit again":                   func(a *history.Answer) { a.Flag = false },
+		"restore ok":                     func(a *history.Answer) { a.Flag = true },
+		"restore Conflict":               func(a *history.Answer) { *a = history.Answer{Operation: strings.Repeat("00", 16)} },
+		"commit WorkbenchCommitConflict": func(a *history.Answer) { *a = history.Answer{Code: "InvalidState"} },
 	} {
-		if porcupine.CheckOperations(fileModel, history) {
-			t.Errorf("%s is accepted", name)
-		}
+		t.Run(outcome, func(t *testing.T) {
+			doctored := slices.Clone(records)
+			at := -1
+			for i := range doctored {
+				if at < 0 && i > len(doctored)/4 && history.Outcomes(doctored[i : i+1])[outcome] == 1 {
+					at = i
+				}
+			}
+			if at < 0 {
+				t.Fatalf("no call ended so: %v", history.Outcomes(records))
+			}
+			doctor(&doctored[at].Answer)
+			if err := small(c).Check(doctored, time.Minute); err == nil || !strings.HasPrefix(err.Error(), "no order") {
+				t.Errorf("%+v: %v", doctored[at], err)
+			}
+		})
+	}
+	// A call that is left out is missed by those that have seen what it did.
+	without := slices.DeleteFunc(slices.Clone(records), func(r history.Record) bool { return r.Call.Verb == "append" && r.Answer.Generation == 2 })
+	if err := small(c).Check(without, time.Minute); err == nil || !strings.HasPrefix(err.Error(), "no order") {
+		t.Errorf("without the appends to the second generation: %v", err)
 	}
 }
