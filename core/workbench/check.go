@@ -24,7 +24,7 @@ func (w *Workbench) check(ctx context.Context, c *kv.CheckView) []kv.Problem {
 		k := checker{v: v, root: root.ID(), ids: map[keys.Incarnation]string{}, heads: map[keys.Incarnation]uint64{},
 			unnamed: map[keys.Incarnation]bool{}, staged: map[keys.Incarnation]bool{}}
 		k.run(ctx)
-		k.runCommits(ctx)
+		k.runCommits(ctx, c)
 		k.runRestores(ctx, rootIdentity(w.store.InstallationID(), root.ID()))
 		k.runSnapshots(c, func(space byte, visit func(key []byte, value kv.Value)) { k.scan(ctx, space, visit) })
 		k.runCrawls(c)

@@ -2,7 +2,6 @@ package workbench_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,8 +9,6 @@ import (
 	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/fault"
-	"github.com/sawhorse-dev/sawhorse/core/kv"
-	"github.com/sawhorse-dev/sawhorse/core/kv/kvtest"
 	"github.com/sawhorse-dev/sawhorse/core/workbench"
 	"github.com/sawhorse-dev/sawhorse/core/workbench/jail"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
@@ -243,78 +240,6 @@ func TestACommitGoesOnWithoutItsCaller(t *testing.T) {
 	b.WaitForCheck()
 	if res := b.commit(`{"run":"A"}`, 1, false); !res.IdempotentReplay {
 		t.Errorf("%+v", res)
-	}
-}
-
-// WB-19, WB-20: the power is cut before every write of a commit that replaces
-// another. The next process takes what was prepared to its end, with the first
-// time; or nothing of it is there. The exact retry gets one and the same answer.
-func TestPowerCutsInACommit(t *testing.T) {
-	finished := 0
-	for cut := 1; ; cut++ {
-		crash := kvtest.NewCrashFS()
-		var at kv.FS
-		ops, armed := 0, false
-		var mu sync.Mutex
-		fs := kvtest.Intercept(crash, func(o kvtest.FileOp) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if armed && o.Write {
-				if ops++; ops == cut && at == nil {
-					at = kvtest.CrashClone(crash, uint64(cut))
-				}
-			}
-			return nil
-		})
-		b := &bench{env: kvtest.New(t, func(o *kv.Options) { o.FS = fs }), t: t}
-		b.open()
-		b.put("a.txt", "one")
-		b.commit(`{"run":"A"}`, 1, false)
-		mu.Lock()
-		armed = true
-		mu.Unlock()
-		first := b.commit(`{"run":"B"}`, 2, true)
-		mu.Lock()
-		armed = false
-		done := at == nil
-		mu.Unlock()
-		b.closeBodies()
-		if done {
-			if cut < 5 {
-				t.Fatalf("a commit had only %d writes", cut)
-			}
-			break
-		}
-		s, err := kv.Open(kv.Options{FS: at, Dir: b.env.Dir(), NoBackground: true, Clock: b.env.Clock, IDs: kvtest.IDs(9), CacheBytes: 4 << 20, MemTableBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		after := &bench{env: &kvtest.Env{Store: s, Clock: b.env.Clock}, t: t}
-		after.open()
-		b.env.Clock.Advance(time.Hour)
-		if err := after.Recover(ctx); err != nil {
-			t.Errorf("cut %d: recovery: %v", cut, err)
-		}
-		text := after.manifest()
-		published := strings.Contains(text, `"run":"B"`)
-		if published {
-			finished++
-		}
-		again, err := after.Commit(ctx, commitOf(`{"run":"B"}`, 2, true))
-		if err != nil || again.IdempotentReplay != published || again.Generation != 2 {
-			t.Errorf("cut %d, published %v: %+v %v", cut, published, again, err)
-		} else if published && again.EnvelopeDigestURI != first.EnvelopeDigestURI {
-			t.Errorf("cut %d: the envelope is another: its time is not the first one", cut)
-		}
-		if after.holds(2) != 2 {
-			t.Errorf("cut %d: %d holds of commits, want two", cut, after.holds(2))
-		}
-		if err := errors.Join(s.Check(ctx).Err(), after.bodies.Close(), s.Close()); err != nil {
-			t.Errorf("cut %d: %v", cut, err)
-		}
-	}
-	if finished == 0 {
-		t.Error("no cut came after the preparation")
 	}
 }
 

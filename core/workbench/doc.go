@@ -58,7 +58,9 @@
 //	WB-18 Manifest, head and commit change in one revision, and only when head and
 //	      manifest are those that the commit was prepared on; the loser leaves
 //	      nothing but its refusal. The files of a commit are those of the revision
-//	      that its preparation froze, and stay readable.
+//	      that its preparation froze, and stay readable: it has one hold, on its
+//	      workbench's path records at that revision, and no hold of this kind is
+//	      without its commit.
 //	WB-19 A commit that was asked for is durable before its envelope is made, and
 //	      comes to an end: published or given up, by its caller's process or the
 //	      next. Until then its envelope is at no path. Only it and a restore write
