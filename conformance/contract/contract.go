@@ -196,6 +196,17 @@ func (c *Contract) loadSchemas(tree fs.FS, op *Operation, r row) error {
 			return err
 		}
 	}
+	if strings.HasPrefix(file, "openapi/") && op.openapi != nil {
+		at, ok, err := op.openapi.request(op)
+		if err != nil {
+			return err
+		}
+		if ok {
+			if op.input, err = op.openapi.compile(at); err != nil {
+				return err
+			}
+		}
+	}
 	if r.Result == "" {
 		at, err := op.openapi.response(op, "200")
 		if err != nil {

@@ -151,6 +151,17 @@ func escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1
 // pattern is a path of the catalogue as OpenAPI spells it.
 func pattern(p string) string { return strings.Replace(p, "...}", "}", 1) }
 
+// request finds the schema of an operation's body; ok is false when it takes none.
+func (d *document) request(op *Operation) (at string, ok bool, err error) {
+	at = "/paths/" + escape(pattern(op.Path)) + "/" + strings.ToLower(op.Method)
+	_, object, err := d.follow(at)
+	if err != nil || object["requestBody"] == nil {
+		return "", false, err
+	}
+	at, _, err = d.follow(at + "/requestBody")
+	return at + "/content/application~1json/schema", err == nil, err
+}
+
 // response finds the response object of an operation for a status, with references resolved.
 func (d *document) response(op *Operation, status string) (string, error) {
 	at := "/paths/" + escape(pattern(op.Path)) + "/" + strings.ToLower(op.Method)

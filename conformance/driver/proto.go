@@ -59,8 +59,8 @@ func lower(v any, d protoreflect.MessageDescriptor) any {
 		field := d.Fields().ByJSONName(name)
 		if field == nil {
 			if free := d.Fields().ByJSONName(name + "_json"); free != nil && free.Kind() == protoreflect.StringKind {
-				// In a predicate, null is an operand, and not the same as none.
-				if e != nil || d.Name() == "Predicate" {
+				// In a predicate, null is an operand, and not the same as none; so is it where the member must be there.
+				if e != nil || d.Name() == "Predicate" || !free.HasPresence() {
 					out[name+"_json"] = string(value.Encode(e))
 				}
 				continue

@@ -79,7 +79,7 @@ func (w *Workbench) extend(ctx context.Context, t *tenant, p jail.Place, load pa
 			next.Body, err = w.bodies.Publish(tx, delta)
 		} else {
 			next.Body, err = w.bodies.Append(tx, old.Body, delta)
-			next.Producer, next.ManifestID = old.Producer, old.ManifestID
+			next.Producer, next.ManifestID, next.Index = old.Producer, old.ManifestID, old.Index
 			if !load.named {
 				next.ContentType = old.ContentType
 			}

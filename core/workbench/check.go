@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
@@ -58,7 +59,7 @@ func (k *checker) run(ctx context.Context) {
 	k.scan(ctx, keys.SpaceWorkbenchHead, k.visitHead)
 	k.scan(ctx, keys.SpaceWorkbenchMarker, k.visitMarker)
 	k.scan(ctx, keys.SpacePathRecord, k.visitFile)
-	for _, space := range []byte{keys.SpaceIndexDigest, keys.SpaceIndexType, keys.SpaceIndexGeneration, keys.SpaceIndexSize} {
+	for _, space := range []byte{keys.SpaceIndexDigest, keys.SpaceIndexType, keys.SpaceIndexGeneration, keys.SpaceIndexSize, keys.SpaceIndexCustom} {
 		k.scan(ctx, space, k.visitIndex)
 	}
 }
@@ -164,19 +165,21 @@ func (k *checker) visitIndex(key []byte, _ kv.Value) {
 	if err != nil {
 		return // said already
 	}
-	for _, row := range indexRows(k.root, id, in, path, &f) {
-		if row[0] == key[0] && !bytes.Equal(row, key) {
-			k.problem("WB-6", key, "its record has another value")
-		}
+	if !slices.ContainsFunc(indexRows(k.root, id, in, path, &f), func(row []byte) bool { return bytes.Equal(row, key) }) {
+		k.problem("WB-6", key, "its record has another value")
 	}
 }
 
 // indexRows returns the keys of a file's rows in all indexes.
 func indexRows(root uint32, id string, in keys.Incarnation, path string, f *record.File) [][]byte {
-	return [][]byte{
+	rows := [][]byte{
 		keys.AppendIndexDigest(nil, root, f.Body.SHA256, id, in, path),
 		keys.AppendIndexType(nil, root, f.ContentType, id, in, path),
 		keys.AppendIndexGeneration(nil, root, f.Generation, id, in, path),
 		keys.AppendIndexSize(nil, root, uint64(f.Body.Length), id, in, path),
 	}
+	for i := range f.Index {
+		rows = append(rows, keys.AppendIndexCustom(nil, root, f.Index[i].Field, f.Index[i].Value.AppendOrdered(nil), id, in, path))
+	}
+	return rows
 }

@@ -5,7 +5,7 @@
 // A workbench id is named by a marker, which says which incarnation the id
 // means. All other rows are keyed by the incarnation: one head with the content
 // revision, one record per file, and for each file one row in each of four
-// indexes. Directories have no rows; they exist through the files below them.
+// indexes and one more for each of its custom fields. Directories have no rows; they exist through the files below them.
 //
 // Invariants, cited in tests and verified by Check where they speak of what is
 // stored:
@@ -17,14 +17,16 @@
 //	      incarnation has a head. Rows of an incarnation that no marker names
 //	      are invisible to every tool.
 //	WB-3  The generation of a path is 1 at its first publication and one more at
-//	      each later one. A refused call and an edit that changes nothing leave
-//	      it alone.
+//	      each later one. A refused call, an edit that changes nothing and a
+//	      change of custom fields leave it alone.
 //	WB-4  The content revision of a head is the root's revision of the last
-//	      publication in that workbench. No record of the workbench is newer.
+//	      publication in that workbench, or of the last change of a file's custom
+//	      fields. No record of the workbench is newer.
 //	WB-5  A record's digest is the SHA-256 of exactly the bytes that its body
 //	      gives back, and its length is their number.
 //	WB-6  For each record of a workbench there is exactly one row in each index,
-//	      with the record's value, and no index row is without its record.
+//	      with the record's value, one for each of its custom fields, and no index
+//	      row is without its record.
 //	WB-7  A list cursor continues only the listing that it came from: same
 //	      store, workbench, directory and selector (else it is refused), same
 //	      incarnation and content revision (else the fence has changed). One that

@@ -98,7 +98,7 @@ func (w *Workbench) StoreFile(ctx context.Context, ref op.FileRef, cond op.FileC
 	if declaredSize >= 0 && sealed.Size() != declaredSize {
 		return op.FileCard{}, invalid("$", fmt.Sprintf("the body has %d bytes, and %d were announced", sealed.Size(), declaredSize))
 	}
-	f, err := w.put(ctx, t, p, c, contentType, sealed)
+	f, err := w.put(ctx, t, p, c, record.File{ContentType: contentType}, sealed)
 	if err != nil {
 		return op.FileCard{}, err
 	}

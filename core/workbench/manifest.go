@@ -212,6 +212,10 @@ func (h *treeHash) add(path string, f *record.File) {
 			b = appendLP32(append(b, 1), *opt)
 		}
 	}
+	for i := range f.Index {
+		s := f.Index[i].Value.AppendOrdered(nil)
+		b = appendLP32(appendLP32(b, f.Index[i].Field), string(s))
+	}
 	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
 	row := sha256.Sum256(b)
 	h.buf = b

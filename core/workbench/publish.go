@@ -2,6 +2,7 @@ package workbench
 
 import (
 	"encoding/hex"
+	"slices"
 	"sync"
 
 	"github.com/sawhorse-dev/sawhorse/core/keys"
@@ -49,6 +50,7 @@ func (t *tenant) index(tx *kv.Tx, s *scratch, id string, in keys.Incarnation, fu
 		tx.Insert(s.key, nil)
 		s.key = keys.AppendIndexSize(s.key[:0], root, uint64(next.Body.Length), id, in, full)
 		tx.Insert(s.key, nil)
+		t.indexCustom(tx, s, id, in, full, nil, next)
 		return
 	}
 	s.key = keys.AppendIndexGeneration(s.key[:0], root, old.Generation, id, in, full)
@@ -70,6 +72,32 @@ func (t *tenant) index(tx *kv.Tx, s *scratch, id string, in keys.Incarnation, fu
 		tx.Delete(s.key)
 		s.key = keys.AppendIndexSize(s.key[:0], root, uint64(next.Body.Length), id, in, full)
 		tx.Put(s.key, nil)
+	}
+	t.indexCustom(tx, s, id, in, full, old, next)
+}
+
+// indexCustom writes the rows of the custom fields that changed. Two values that
+// begin alike can have one row.
+func (t *tenant) indexCustom(tx *kv.Tx, s *scratch, id string, in keys.Incarnation, full string, old, next *record.File) {
+	if (old == nil || len(old.Index) == 0) && len(next.Index) == 0 {
+		return
+	}
+	key := func(v *record.IndexValue) []byte {
+		s.value = v.Value.AppendOrdered(s.value[:0])
+		s.key = keys.AppendIndexCustom(s.key[:0], t.root.ID(), v.Field, s.value, id, in, full)
+		return s.key
+	}
+	if old != nil {
+		for i := range old.Index {
+			if !slices.Contains(next.Index, old.Index[i]) {
+				tx.Delete(key(&old.Index[i]))
+			}
+		}
+	}
+	for i := range next.Index {
+		if old == nil || !slices.Contains(old.Index, next.Index[i]) {
+			tx.Put(key(&next.Index[i]), nil)
+		}
 	}
 }
 

@@ -24,35 +24,42 @@ func (w *Workbench) PutFile(ctx context.Context, req *op.WorkbenchPutFileRequest
 	if err != nil {
 		return nil, err
 	}
-	t, err := w.tenant(ctx)
-	if err != nil {
-		return nil, err
-	}
-	cond := condition{kind: createOnly}
-	if req.Replace != nil && *req.Replace {
-		cond.kind = replaceOnly
-	}
-	if len(load.data) > blob.MemoryLimit {
-		// A file is about to be written and synced: see first whether it is for
-		// nothing.
-		if err := w.foresee(ctx, t, p, cond); err != nil {
-			return nil, err
-		}
-	}
-	sealed, err := w.bodies.PutBytes(ctx, t.root, load.data)
-	if err != nil {
-		return nil, bodyFault(err)
-	}
-	defer sealed.Release()
-	f, err := w.put(ctx, t, p, cond, load.contentType, sealed)
+	f, replaced, err := w.putBody(ctx, p, req.Replace, load, record.File{ContentType: load.contentType})
 	if err != nil {
 		return nil, err
 	}
 	return &op.WorkbenchPutFileResult{
 		WorkbenchID: p.ID, Section: req.Section, RelativePath: p.Relative, Path: w.root.Path(p.ID, p.Full),
 		SizeBytes: f.Body.Length, Generation: int64(f.Generation), DigestURI: digestURI(f.Body.SHA256),
-		ContentType: f.ContentType, Replace: cond.kind == replaceOnly,
+		ContentType: f.ContentType, Replace: replaced,
 	}, nil
+}
+
+// putBody publishes what a call brought, as the first revision or as the next
+// one, and reports whether it was to replace one.
+func (w *Workbench) putBody(ctx context.Context, p jail.Place, replace *bool, load payload, about record.File) (f record.File, replaced bool, err error) {
+	t, err := w.tenant(ctx)
+	if err != nil {
+		return f, false, err
+	}
+	cond := condition{kind: createOnly}
+	if replace != nil && *replace {
+		cond.kind = replaceOnly
+	}
+	if len(load.data) > blob.MemoryLimit {
+		// A file is about to be written and synced: see first whether it is for
+		// nothing.
+		if err := w.foresee(ctx, t, p, cond); err != nil {
+			return f, false, err
+		}
+	}
+	sealed, err := w.bodies.PutBytes(ctx, t.root, load.data)
+	if err != nil {
+		return f, false, bodyFault(err)
+	}
+	defer sealed.Release()
+	f, err = w.put(ctx, t, p, cond, about, sealed)
+	return f, cond.kind == replaceOnly, err
 }
 
 // condition is what must hold for a whole body to be published.
@@ -120,9 +127,9 @@ func (w *Workbench) foresee(ctx context.Context, t *tenant, p jail.Place, c cond
 	})
 }
 
-// put publishes a sealed body when the condition holds. A condition that a
+// put publishes a sealed body, described as about is, when the condition holds. A condition that a
 // missing workbench can meet creates it.
-func (w *Workbench) put(ctx context.Context, t *tenant, p jail.Place, c condition, contentType string, sealed *blob.Sealed) (record.File, error) {
+func (w *Workbench) put(ctx context.Context, t *tenant, p jail.Place, c condition, about record.File, sealed *blob.Sealed) (record.File, error) {
 	var in keys.Incarnation
 	if c.kind == createOnly {
 		var err error
@@ -163,7 +170,8 @@ func (w *Workbench) put(ctx context.Context, t *tenant, p jail.Place, c conditio
 		if err != nil {
 			return l, bodyFault(err)
 		}
-		next = record.File{ContentType: contentType, Body: body}
+		next = about
+		next.Body = body
 		t.publish(tx, p.ID, l.incarnation, p.Full, old, &next)
 		return l, nil
 	})

@@ -304,6 +304,34 @@ var (
 		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBInvalidArguments, ReasonWBReservedPath, ReasonWBAlreadyExists, ReasonWBPayloadTooLarge},
 		Index:   20,
 	}
+	// WorkbenchPutArtifactOp is workbench.put_artifact.
+	WorkbenchPutArtifactOp = &Descriptor{
+		ID: "workbench.put_artifact", Area: AreaWorkbench, Name: "put_artifact", Title: "Store an artifact with its description",
+		Description: "Store a whole file at any path of a workbench, also outside the five sections, with producer, manifest_id and up to 64 typed custom fields that search, aggregate and catalog then know. Creates and replaces as put_file does.",
+		Effect:      Write, Built: true,
+		HTTPMethod: "POST", HTTPPath: "/v1/workbench/put_artifact",
+		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/PutArtifact",
+		ReadOnly:         false, Destructive: true, Idempotent: false, OpenWorld: false,
+		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBReservedPath, ReasonWBInvalidArguments, ReasonWBPayloadTooLarge, ReasonWBAlreadyExists, ReasonWBNotFound, ReasonWBNotArtifact},
+		Decode:  decodeWorkbenchPutArtifactRequest, DecodeResult: decodeWorkbenchPutArtifactResult,
+		New:    func() Request { return new(WorkbenchPutArtifactRequest) },
+		Invoke: invokeWorkbenchPutArtifact,
+		Index:  21,
+	}
+	// WorkbenchSetIndexValuesOp is workbench.set_index_values.
+	WorkbenchSetIndexValuesOp = &Descriptor{
+		ID: "workbench.set_index_values", Area: AreaWorkbench, Name: "set_index_values", Title: "Set the custom fields of a file",
+		Description: "Give a file another set of custom fields in place of the one it had. Body, generation and the rest of its description stay.",
+		Effect:      Write, Built: true,
+		HTTPMethod: "POST", HTTPPath: "/v1/workbench/set_index_values",
+		ConnectProcedure: "/sawhorse.workbench.v1.WorkbenchService/SetIndexValues",
+		ReadOnly:         false, Destructive: true, Idempotent: true, OpenWorld: false,
+		Reasons: []Reason{ReasonWBBadID, ReasonWBBadPath, ReasonWBReservedPath, ReasonWBInvalidArguments, ReasonWBNotFound, ReasonWBNotArtifact, ReasonPreconditionFailed},
+		Decode:  decodeWorkbenchSetIndexValuesRequest, DecodeResult: decodeWorkbenchSetIndexValuesResult,
+		New:    func() Request { return new(WorkbenchSetIndexValuesRequest) },
+		Invoke: invokeWorkbenchSetIndexValues,
+		Index:  22,
+	}
 	// WorkbenchStartCheckOp is workbench.start_check.
 	WorkbenchStartCheckOp = &Descriptor{
 		ID: "workbench.start_check", Area: AreaWorkbench, Name: "start_check", Title: "Begin to verify the store",
@@ -315,7 +343,7 @@ var (
 		Decode: decodeWorkbenchStartCheckRequest, DecodeResult: decodeWorkbenchStartCheckResult,
 		New:    func() Request { return new(WorkbenchStartCheckRequest) },
 		Invoke: invokeWorkbenchStartCheck,
-		Index:  21,
+		Index:  23,
 	}
 	// WorkbenchGetCheckOp is workbench.get_check.
 	WorkbenchGetCheckOp = &Descriptor{
@@ -328,7 +356,7 @@ var (
 		Decode: decodeWorkbenchGetCheckRequest, DecodeResult: decodeWorkbenchGetCheckResult,
 		New:    func() Request { return new(WorkbenchGetCheckRequest) },
 		Invoke: invokeWorkbenchGetCheck,
-		Index:  22,
+		Index:  24,
 	}
 	// WorkbenchGetStatsOp is workbench.get_stats.
 	WorkbenchGetStatsOp = &Descriptor{
@@ -341,7 +369,7 @@ var (
 		Decode: decodeWorkbenchGetStatsRequest, DecodeResult: decodeWorkbenchGetStatsResult,
 		New:    func() Request { return new(WorkbenchGetStatsRequest) },
 		Invoke: invokeWorkbenchGetStats,
-		Index:  23,
+		Index:  25,
 	}
 	// OperatorGetHealthOp is operator.get_health.
 	OperatorGetHealthOp = &Descriptor{
@@ -354,7 +382,7 @@ var (
 		Decode: decodeOperatorGetHealthRequest, DecodeResult: decodeOperatorGetHealthResult,
 		New:    func() Request { return new(OperatorGetHealthRequest) },
 		Invoke: invokeOperatorGetHealth,
-		Index:  24,
+		Index:  26,
 	}
 	// OperatorGetRuntimeStatusOp is operator.get_runtime_status.
 	OperatorGetRuntimeStatusOp = &Descriptor{
@@ -367,7 +395,7 @@ var (
 		Decode: decodeOperatorGetRuntimeStatusRequest, DecodeResult: decodeOperatorGetRuntimeStatusResult,
 		New:    func() Request { return new(OperatorGetRuntimeStatusRequest) },
 		Invoke: invokeOperatorGetRuntimeStatus,
-		Index:  25,
+		Index:  27,
 	}
 	// JobsGetCapabilitiesOp is jobs.get_capabilities.
 	JobsGetCapabilitiesOp = &Descriptor{
@@ -382,7 +410,7 @@ var (
 		Decode:  decodeJobsGetCapabilitiesRequest, DecodeResult: decodeJobsGetCapabilitiesResult,
 		New:    func() Request { return new(JobsGetCapabilitiesRequest) },
 		Invoke: invokeJobsGetCapabilities,
-		Index:  26,
+		Index:  28,
 	}
 )
 
@@ -409,6 +437,8 @@ var Descriptors = []*Descriptor{
 	WorkbenchGetFileOp,
 	WorkbenchHeadFileOp,
 	WorkbenchStoreFileOp,
+	WorkbenchPutArtifactOp,
+	WorkbenchSetIndexValuesOp,
 	WorkbenchStartCheckOp,
 	WorkbenchGetCheckOp,
 	WorkbenchGetStatsOp,
@@ -462,6 +492,10 @@ func ByID(name string) *Descriptor {
 		return WorkbenchHeadFileOp
 	case "workbench.store_file":
 		return WorkbenchStoreFileOp
+	case "workbench.put_artifact":
+		return WorkbenchPutArtifactOp
+	case "workbench.set_index_values":
+		return WorkbenchSetIndexValuesOp
 	case "workbench.start_check":
 		return WorkbenchStartCheckOp
 	case "workbench.get_check":

@@ -93,6 +93,12 @@ const (
 	LimitQueryMaxDistinct int64 = 65536
 	// LimitMaxFieldIDBytes, in bytes: length of a field id (workbench-interop 5.1).
 	LimitMaxFieldIDBytes int64 = 128
+	// LimitMaxIndexValues, in values: custom fields of one file (workbench-interop 5.1).
+	LimitMaxIndexValues int64 = 64
+	// LimitMaxIndexValueBytes, in bytes: custom value that is a string or bytes (ours).
+	LimitMaxIndexValueBytes int64 = 4096
+	// LimitMaxDescriptorBytes, in bytes: producer and manifest id of a file (ours).
+	LimitMaxDescriptorBytes int64 = 255
 	// LimitCrawlExpirySeconds, in seconds: how long after its first page a cursor of search, find or grep can go on
 	// (ours).
 	LimitCrawlExpirySeconds int64 = 3600

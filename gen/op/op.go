@@ -114,6 +114,13 @@ type Workbench interface {
 	// operation id and the path of the restore manifest. Fails with Conflict when the destination exists for another
 	// reason, SnapshotNotFound or SnapshotExpired.
 	Restore(ctx context.Context, req *WorkbenchRestoreRequest) (*WorkbenchRestoreResult, error)
+	// PutArtifact serves workbench.put_artifact. Store a whole file at any path of a workbench, also outside the
+	// five sections, with producer, manifest_id and up to 64 typed custom fields that search, aggregate and catalog
+	// then know. Creates and replaces as put_file does.
+	PutArtifact(ctx context.Context, req *WorkbenchPutArtifactRequest) (*WorkbenchPutArtifactResult, error)
+	// SetIndexValues serves workbench.set_index_values. Give a file another set of custom fields in place of the one
+	// it had. Body, generation and the rest of its description stay.
+	SetIndexValues(ctx context.Context, req *WorkbenchSetIndexValuesRequest) (*WorkbenchSetIndexValuesResult, error)
 	// StartCheck serves workbench.start_check. Begin a check of the whole store in the background, or report on the
 	// one that runs. Follow it with get_check.
 	StartCheck(ctx context.Context, req *WorkbenchStartCheckRequest) (*WorkbenchStartCheckResult, error)

@@ -127,6 +127,26 @@ func ParseWritable(id, section, path string) (Place, error) {
 	return p, err
 }
 
+// ParseArtifact checks the path of an artifact that a program writes, counted
+// from the workbench's root. The bare name of a section is a directory's; the two
+// manifests are the server's own.
+func ParseArtifact(id, path string) (Place, error) {
+	if err := CheckID(id); err != nil {
+		return Place{}, err
+	}
+	if err := checkRelative(path); err != nil {
+		return Place{}, err
+	}
+	s, rest := Split(path)
+	switch {
+	case s != NoSection && rest == "":
+		return Place{}, badPath("$.path", "must lie below the section")
+	case Reserved(path):
+		return Place{}, &Violation{ReservedAt, "$.path", "is written by the server itself"}
+	}
+	return Place{ID: id, Section: s, Relative: rest, Full: path}, nil
+}
+
 // ParseScope checks an optional section and an optional path. A missing path
 // and an empty one are the same. Without a section the path counts from the
 // workbench's root.

@@ -461,6 +461,62 @@ var bindings = [...]*binding{
 	nil, // workbench.get_file
 	nil, // workbench.head_file
 	nil, // workbench.store_file
+	{ // workbench.put_artifact
+		op:          op.WorkbenchPutArtifactOp,
+		method:      workbenchv1.File_sawhorse_workbench_v1_workbench_proto.Services().ByName("WorkbenchService").Methods().ByName("PutArtifact"),
+		newRequest:  func() proto.Message { return new(workbenchv1.PutArtifactRequest) },
+		newResponse: func() proto.Message { return new(workbenchv1.PutArtifactResponse) },
+		decodeRequest: func(s *scanner) op.Request {
+			v := new(op.WorkbenchPutArtifactRequest)
+			decodeWorkbenchPutArtifactRequest(s, v)
+			return v
+		},
+		requestFrom: func(m proto.Message) (op.Request, *Invalid) {
+			v := new(op.WorkbenchPutArtifactRequest)
+			return v, workbenchPutArtifactRequestFrom(m.(*workbenchv1.PutArtifactRequest), v)
+		},
+		requestTo: func(r op.Request) proto.Message {
+			return workbenchPutArtifactRequestTo(r.(*op.WorkbenchPutArtifactRequest))
+		},
+		resultFrom: func(m proto.Message) (op.Result, *Invalid) {
+			v := new(op.WorkbenchPutArtifactResult)
+			return v, workbenchPutArtifactResultFrom(m.(*workbenchv1.PutArtifactResponse), v)
+		},
+		resultTo: func(r op.Result) proto.Message {
+			return workbenchPutArtifactResultTo(r.(*op.WorkbenchPutArtifactResult))
+		},
+		appendResult: func(dst []byte, r op.Result) []byte {
+			return appendWorkbenchPutArtifactResult(dst, r.(*op.WorkbenchPutArtifactResult))
+		},
+	},
+	{ // workbench.set_index_values
+		op:          op.WorkbenchSetIndexValuesOp,
+		method:      workbenchv1.File_sawhorse_workbench_v1_workbench_proto.Services().ByName("WorkbenchService").Methods().ByName("SetIndexValues"),
+		newRequest:  func() proto.Message { return new(workbenchv1.SetIndexValuesRequest) },
+		newResponse: func() proto.Message { return new(workbenchv1.SetIndexValuesResponse) },
+		decodeRequest: func(s *scanner) op.Request {
+			v := new(op.WorkbenchSetIndexValuesRequest)
+			decodeWorkbenchSetIndexValuesRequest(s, v)
+			return v
+		},
+		requestFrom: func(m proto.Message) (op.Request, *Invalid) {
+			v := new(op.WorkbenchSetIndexValuesRequest)
+			return v, workbenchSetIndexValuesRequestFrom(m.(*workbenchv1.SetIndexValuesRequest), v)
+		},
+		requestTo: func(r op.Request) proto.Message {
+			return workbenchSetIndexValuesRequestTo(r.(*op.WorkbenchSetIndexValuesRequest))
+		},
+		resultFrom: func(m proto.Message) (op.Result, *Invalid) {
+			v := new(op.WorkbenchSetIndexValuesResult)
+			return v, workbenchSetIndexValuesResultFrom(m.(*workbenchv1.SetIndexValuesResponse), v)
+		},
+		resultTo: func(r op.Result) proto.Message {
+			return workbenchSetIndexValuesResultTo(r.(*op.WorkbenchSetIndexValuesResult))
+		},
+		appendResult: func(dst []byte, r op.Result) []byte {
+			return appendWorkbenchSetIndexValuesResult(dst, r.(*op.WorkbenchSetIndexValuesResult))
+		},
+	},
 	{ // workbench.start_check
 		op:          op.WorkbenchStartCheckOp,
 		method:      workbenchv1.File_sawhorse_workbench_v1_workbench_proto.Services().ByName("WorkbenchService").Methods().ByName("StartCheck"),

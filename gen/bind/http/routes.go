@@ -34,6 +34,8 @@ var Routes = []Route{
 	{"GET /v1/workbenches/{id}/files/{section}/{path...}", op.WorkbenchGetFileOp},
 	{"HEAD /v1/workbenches/{id}/files/{section}/{path...}", op.WorkbenchHeadFileOp},
 	{"PUT /v1/workbenches/{id}/files/{section}/{path...}", op.WorkbenchStoreFileOp},
+	{"POST /v1/workbench/put_artifact", op.WorkbenchPutArtifactOp},
+	{"POST /v1/workbench/set_index_values", op.WorkbenchSetIndexValuesOp},
 	{"POST /v1/store/start_check", op.WorkbenchStartCheckOp},
 	{"POST /v1/store/get_check", op.WorkbenchGetCheckOp},
 	{"POST /v1/store/get_stats", op.WorkbenchGetStatsOp},
@@ -124,6 +126,14 @@ func (s workbenchRoutes) WorkbenchSnapshotList(w http.ResponseWriter, r *http.Re
 
 func (s workbenchRoutes) WorkbenchRestore(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, op.WorkbenchRestoreOp)
+}
+
+func (s workbenchRoutes) WorkbenchPutArtifact(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, op.WorkbenchPutArtifactOp)
+}
+
+func (s workbenchRoutes) WorkbenchSetIndexValues(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, op.WorkbenchSetIndexValuesOp)
 }
 
 func (s workbenchRoutes) WorkbenchStartCheck(w http.ResponseWriter, r *http.Request) {

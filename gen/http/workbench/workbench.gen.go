@@ -653,6 +653,42 @@ func (e WorkbenchGrepResultStatus) Valid() bool {
 	}
 }
 
+// Defines values for WorkbenchIndexValueType.
+const (
+	WorkbenchIndexValueTypeBoolean   WorkbenchIndexValueType = "boolean"
+	WorkbenchIndexValueTypeBytes     WorkbenchIndexValueType = "bytes"
+	WorkbenchIndexValueTypeFloat     WorkbenchIndexValueType = "float"
+	WorkbenchIndexValueTypeNull      WorkbenchIndexValueType = "null"
+	WorkbenchIndexValueTypeSigned    WorkbenchIndexValueType = "signed"
+	WorkbenchIndexValueTypeString    WorkbenchIndexValueType = "string"
+	WorkbenchIndexValueTypeTimestamp WorkbenchIndexValueType = "timestamp"
+	WorkbenchIndexValueTypeUnsigned  WorkbenchIndexValueType = "unsigned"
+)
+
+// Valid indicates whether the value is a known member of the WorkbenchIndexValueType enum.
+func (e WorkbenchIndexValueType) Valid() bool {
+	switch e {
+	case WorkbenchIndexValueTypeBoolean:
+		return true
+	case WorkbenchIndexValueTypeBytes:
+		return true
+	case WorkbenchIndexValueTypeFloat:
+		return true
+	case WorkbenchIndexValueTypeNull:
+		return true
+	case WorkbenchIndexValueTypeSigned:
+		return true
+	case WorkbenchIndexValueTypeString:
+		return true
+	case WorkbenchIndexValueTypeTimestamp:
+		return true
+	case WorkbenchIndexValueTypeUnsigned:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WorkbenchListEntryKind.
 const (
 	WorkbenchListEntryKindDirectory WorkbenchListEntryKind = "directory"
@@ -770,6 +806,51 @@ const (
 func (e WorkbenchListResultStatus) Valid() bool {
 	switch e {
 	case WorkbenchListResultStatusSuccess:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkbenchPutArtifactResultSection.
+const (
+	WorkbenchPutArtifactResultSectionInput       WorkbenchPutArtifactResultSection = "input"
+	WorkbenchPutArtifactResultSectionLessThanNil WorkbenchPutArtifactResultSection = "<nil>"
+	WorkbenchPutArtifactResultSectionLogs        WorkbenchPutArtifactResultSection = "logs"
+	WorkbenchPutArtifactResultSectionMetadata    WorkbenchPutArtifactResultSection = "metadata"
+	WorkbenchPutArtifactResultSectionOutputs     WorkbenchPutArtifactResultSection = "outputs"
+	WorkbenchPutArtifactResultSectionScripts     WorkbenchPutArtifactResultSection = "scripts"
+)
+
+// Valid indicates whether the value is a known member of the WorkbenchPutArtifactResultSection enum.
+func (e WorkbenchPutArtifactResultSection) Valid() bool {
+	switch e {
+	case WorkbenchPutArtifactResultSectionInput:
+		return true
+	case WorkbenchPutArtifactResultSectionLessThanNil:
+		return true
+	case WorkbenchPutArtifactResultSectionLogs:
+		return true
+	case WorkbenchPutArtifactResultSectionMetadata:
+		return true
+	case WorkbenchPutArtifactResultSectionOutputs:
+		return true
+	case WorkbenchPutArtifactResultSectionScripts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkbenchPutArtifactResultStatus.
+const (
+	WorkbenchPutArtifactResultStatusSuccess WorkbenchPutArtifactResultStatus = "success"
+)
+
+// Valid indicates whether the value is a known member of the WorkbenchPutArtifactResultStatus enum.
+func (e WorkbenchPutArtifactResultStatus) Valid() bool {
+	switch e {
+	case WorkbenchPutArtifactResultStatusSuccess:
 		return true
 	default:
 		return false
@@ -1178,6 +1259,51 @@ const (
 func (e WorkbenchSearchResultStatus) Valid() bool {
 	switch e {
 	case WorkbenchSearchResultStatusSuccess:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkbenchSetIndexValuesResultSection.
+const (
+	WorkbenchSetIndexValuesResultSectionInput       WorkbenchSetIndexValuesResultSection = "input"
+	WorkbenchSetIndexValuesResultSectionLessThanNil WorkbenchSetIndexValuesResultSection = "<nil>"
+	WorkbenchSetIndexValuesResultSectionLogs        WorkbenchSetIndexValuesResultSection = "logs"
+	WorkbenchSetIndexValuesResultSectionMetadata    WorkbenchSetIndexValuesResultSection = "metadata"
+	WorkbenchSetIndexValuesResultSectionOutputs     WorkbenchSetIndexValuesResultSection = "outputs"
+	WorkbenchSetIndexValuesResultSectionScripts     WorkbenchSetIndexValuesResultSection = "scripts"
+)
+
+// Valid indicates whether the value is a known member of the WorkbenchSetIndexValuesResultSection enum.
+func (e WorkbenchSetIndexValuesResultSection) Valid() bool {
+	switch e {
+	case WorkbenchSetIndexValuesResultSectionInput:
+		return true
+	case WorkbenchSetIndexValuesResultSectionLessThanNil:
+		return true
+	case WorkbenchSetIndexValuesResultSectionLogs:
+		return true
+	case WorkbenchSetIndexValuesResultSectionMetadata:
+		return true
+	case WorkbenchSetIndexValuesResultSectionOutputs:
+		return true
+	case WorkbenchSetIndexValuesResultSectionScripts:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WorkbenchSetIndexValuesResultStatus.
+const (
+	WorkbenchSetIndexValuesResultStatusSuccess WorkbenchSetIndexValuesResultStatus = "success"
+)
+
+// Valid indicates whether the value is a known member of the WorkbenchSetIndexValuesResultStatus enum.
+func (e WorkbenchSetIndexValuesResultStatus) Valid() bool {
+	switch e {
+	case WorkbenchSetIndexValuesResultStatusSuccess:
 		return true
 	default:
 		return false
@@ -2191,6 +2317,21 @@ type WorkbenchGrepResultSection string
 // WorkbenchGrepResultStatus defines model for WorkbenchGrepResult.Status.
 type WorkbenchGrepResultStatus string
 
+// WorkbenchIndexValue A custom field of a file.
+type WorkbenchIndexValue struct {
+	// Field Field id: 1 to 128 ASCII letters, digits, '_', '.' or '-', and none of the eight built-in ids.
+	Field string `json:"field"`
+
+	// Type Type of the value. A field has one type; null fits every field.
+	Type WorkbenchIndexValueType `json:"type"`
+
+	// Value The value: null; a boolean; an integer of 64 bits for signed, unsigned and timestamp (milliseconds since 1970); a finite number for float; unpadded base64url for bytes; text for string. Bytes and strings are at most 4096 bytes.
+	Value interface{} `json:"value"`
+}
+
+// WorkbenchIndexValueType Type of the value. A field has one type; null fits every field.
+type WorkbenchIndexValueType string
+
 // WorkbenchListEntry One direct child of the listed directory.
 type WorkbenchListEntry struct {
 	// EntryCount Reserved for the number of children; null.
@@ -2333,6 +2474,82 @@ type WorkbenchManifestSummary struct {
 	// WorkbenchID Workbench the envelope names.
 	WorkbenchID string `json:"workbench_id"`
 }
+
+// WorkbenchPutArtifactRequest An artifact and its description.
+type WorkbenchPutArtifactRequest struct {
+	// Base64 Content as padded standard base64, for binary data. Give either text or base64.
+	Base64 *string `json:"base64,omitempty"`
+
+	// ContentType Media type, at most 255 bytes. Default: text/plain; charset=utf-8 for text, application/octet-stream for base64.
+	ContentType *string `json:"content_type,omitempty"`
+
+	// ID Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
+	ID string `json:"id"`
+
+	// IndexValues Custom fields, at most 64, each id once.
+	IndexValues *[]WorkbenchIndexValue `json:"index_values,omitempty"`
+
+	// ManifestID Id of the manifest that speaks of it, at most 255 bytes.
+	ManifestID *string `json:"manifest_id,omitempty"`
+
+	// Path Path counted from the workbench's root, such as 'outputs/report.txt' or 'models/ranker.json'. No leading slash, no '.' or '..' component, no backslash; not one of the two manifests that the server keeps, and not the bare name of a section.
+	Path string `json:"path"`
+
+	// Producer Who made it, at most 255 bytes.
+	Producer *string `json:"producer,omitempty"`
+
+	// Replace false (default) creates and refuses an existing path; true replaces and refuses a missing one.
+	Replace *bool `json:"replace,omitempty"`
+
+	// Text Content as UTF-8 text. Give either text or base64.
+	Text *string `json:"text,omitempty"`
+}
+
+// WorkbenchPutArtifactResult The artifact as it now stands.
+type WorkbenchPutArtifactResult struct {
+	// ContentType Media type stored with the file.
+	ContentType string `json:"content_type"`
+
+	// DigestURI SHA-256 of the whole body.
+	DigestURI string `json:"digest_uri"`
+
+	// Generation Token for conditional writes and reads; grows by one with each publication of this path.
+	Generation int `json:"generation"`
+
+	// IndexValues Custom fields, by field id.
+	IndexValues []WorkbenchIndexValue `json:"index_values"`
+
+	// ManifestID Id of the manifest that speaks of it, or null.
+	ManifestID nullable.Nullable[string] `json:"manifest_id"`
+
+	// Path Presentation path of the file.
+	Path string `json:"path"`
+
+	// Producer Who made it, or null.
+	Producer nullable.Nullable[string] `json:"producer"`
+
+	// RelativePath Path inside the section, or the whole path outside of them.
+	RelativePath string `json:"relative_path"`
+
+	// Replace Whether the call asked to replace.
+	Replace bool `json:"replace"`
+
+	// Section Section of the file, or null outside of them.
+	Section nullable.Nullable[WorkbenchPutArtifactResultSection] `json:"section"`
+
+	// SizeBytes Size of the whole body.
+	SizeBytes int                              `json:"size_bytes"`
+	Status    WorkbenchPutArtifactResultStatus `json:"status"`
+
+	// WorkbenchID Id of the workbench.
+	WorkbenchID string `json:"workbench_id"`
+}
+
+// WorkbenchPutArtifactResultSection Section of the file, or null outside of them.
+type WorkbenchPutArtifactResultSection string
+
+// WorkbenchPutArtifactResultStatus defines model for WorkbenchPutArtifactResult.Status.
+type WorkbenchPutArtifactResultStatus string
 
 // WorkbenchPutFileRequest Arguments of workbench_put_file.
 type WorkbenchPutFileRequest struct {
@@ -2709,6 +2926,49 @@ type WorkbenchSearchResult struct {
 
 // WorkbenchSearchResultStatus defines model for WorkbenchSearchResult.Status.
 type WorkbenchSearchResultStatus string
+
+// WorkbenchSetIndexValuesRequest A file and its custom fields.
+type WorkbenchSetIndexValuesRequest struct {
+	// ID Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
+	ID string `json:"id"`
+
+	// IfGeneration Generation that the file must have.
+	IfGeneration *int `json:"if_generation,omitempty"`
+
+	// IndexValues Custom fields, at most 64, each id once; an empty list removes all.
+	IndexValues []WorkbenchIndexValue `json:"index_values"`
+
+	// Path Path counted from the workbench's root, such as 'outputs/report.txt' or 'models/ranker.json'. No leading slash, no '.' or '..' component, no backslash; not one of the two manifests that the server keeps, and not the bare name of a section.
+	Path string `json:"path"`
+}
+
+// WorkbenchSetIndexValuesResult The file and its custom fields.
+type WorkbenchSetIndexValuesResult struct {
+	// Generation Token for conditional writes and reads; the call leaves it as it was.
+	Generation int `json:"generation"`
+
+	// IndexValues Custom fields, by field id.
+	IndexValues []WorkbenchIndexValue `json:"index_values"`
+
+	// Path Presentation path of the file.
+	Path string `json:"path"`
+
+	// RelativePath Path inside the section, or the whole path outside of them.
+	RelativePath string `json:"relative_path"`
+
+	// Section Section of the file, or null outside of them.
+	Section nullable.Nullable[WorkbenchSetIndexValuesResultSection] `json:"section"`
+	Status  WorkbenchSetIndexValuesResultStatus                     `json:"status"`
+
+	// WorkbenchID Id of the workbench.
+	WorkbenchID string `json:"workbench_id"`
+}
+
+// WorkbenchSetIndexValuesResultSection Section of the file, or null outside of them.
+type WorkbenchSetIndexValuesResultSection string
+
+// WorkbenchSetIndexValuesResultStatus defines model for WorkbenchSetIndexValuesResult.Status.
+type WorkbenchSetIndexValuesResultStatus string
 
 // WorkbenchSnapshotListRequest Arguments of workbench_snapshot_list.
 type WorkbenchSnapshotListRequest struct {
@@ -3213,6 +3473,9 @@ type WorkbenchGrepJSONRequestBody = WorkbenchGrepRequest
 // WorkbenchListJSONRequestBody defines body for WorkbenchList for application/json ContentType.
 type WorkbenchListJSONRequestBody = WorkbenchListRequest
 
+// WorkbenchPutArtifactJSONRequestBody defines body for WorkbenchPutArtifact for application/json ContentType.
+type WorkbenchPutArtifactJSONRequestBody = WorkbenchPutArtifactRequest
+
 // WorkbenchPutFileJSONRequestBody defines body for WorkbenchPutFile for application/json ContentType.
 type WorkbenchPutFileJSONRequestBody = WorkbenchPutFileRequest
 
@@ -3224,6 +3487,9 @@ type WorkbenchRestoreJSONRequestBody = WorkbenchRestoreRequest
 
 // WorkbenchSearchJSONRequestBody defines body for WorkbenchSearch for application/json ContentType.
 type WorkbenchSearchJSONRequestBody = WorkbenchSearchRequest
+
+// WorkbenchSetIndexValuesJSONRequestBody defines body for WorkbenchSetIndexValues for application/json ContentType.
+type WorkbenchSetIndexValuesJSONRequestBody = WorkbenchSetIndexValuesRequest
 
 // WorkbenchSnapshotJSONRequestBody defines body for WorkbenchSnapshot for application/json ContentType.
 type WorkbenchSnapshotJSONRequestBody = WorkbenchSnapshotRequest
@@ -3848,6 +4114,9 @@ type ServerInterface interface {
 	// WorkbenchList List a directory
 	// (POST /v1/workbench/list)
 	WorkbenchList(w http.ResponseWriter, r *http.Request)
+	// WorkbenchPutArtifact Store an artifact with its description
+	// (POST /v1/workbench/put_artifact)
+	WorkbenchPutArtifact(w http.ResponseWriter, r *http.Request)
 	// WorkbenchPutFile Store a file
 	// (POST /v1/workbench/put_file)
 	WorkbenchPutFile(w http.ResponseWriter, r *http.Request)
@@ -3860,6 +4129,9 @@ type ServerInterface interface {
 	// WorkbenchSearch Search file metadata
 	// (POST /v1/workbench/search)
 	WorkbenchSearch(w http.ResponseWriter, r *http.Request)
+	// WorkbenchSetIndexValues Set the custom fields of a file
+	// (POST /v1/workbench/set_index_values)
+	WorkbenchSetIndexValues(w http.ResponseWriter, r *http.Request)
 	// WorkbenchSnapshot Take a snapshot
 	// (POST /v1/workbench/snapshot)
 	WorkbenchSnapshot(w http.ResponseWriter, r *http.Request)
@@ -4063,6 +4335,20 @@ func (siw *ServerInterfaceWrapper) WorkbenchList(w http.ResponseWriter, r *http.
 	handler.ServeHTTP(w, r)
 }
 
+// WorkbenchPutArtifact operation middleware
+func (siw *ServerInterfaceWrapper) WorkbenchPutArtifact(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.WorkbenchPutArtifact(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // WorkbenchPutFile operation middleware
 func (siw *ServerInterfaceWrapper) WorkbenchPutFile(w http.ResponseWriter, r *http.Request) {
 
@@ -4110,6 +4396,20 @@ func (siw *ServerInterfaceWrapper) WorkbenchSearch(w http.ResponseWriter, r *htt
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.WorkbenchSearch(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// WorkbenchSetIndexValues operation middleware
+func (siw *ServerInterfaceWrapper) WorkbenchSetIndexValues(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.WorkbenchSetIndexValues(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -4639,10 +4939,12 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/find", wrapper.WorkbenchFind)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/grep", wrapper.WorkbenchGrep)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/list", wrapper.WorkbenchList)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/put_artifact", wrapper.WorkbenchPutArtifact)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/put_file", wrapper.WorkbenchPutFile)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/read", wrapper.WorkbenchRead)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/restore", wrapper.WorkbenchRestore)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/search", wrapper.WorkbenchSearch)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/set_index_values", wrapper.WorkbenchSetIndexValues)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/snapshot", wrapper.WorkbenchSnapshot)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/snapshot_list", wrapper.WorkbenchSnapshotList)
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/v1/workbench/snapshot_renew", wrapper.WorkbenchSnapshotRenew)

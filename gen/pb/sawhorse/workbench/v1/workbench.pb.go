@@ -5179,6 +5179,517 @@ func (x *RestoreResponse) GetRestoreManifest() string {
 	return ""
 }
 
+// A custom field of a file.
+type IndexValue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Field id: 1 to 128 ASCII letters, digits, '_', '.' or '-', and none of the eight built-in ids.
+	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	// Type of the value: null, boolean, signed, unsigned, float, timestamp, bytes or string.
+	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	// The value, as JSON text: null; a boolean; an integer of 64 bits for signed, unsigned and timestamp (milliseconds
+	// since 1970); a finite number for float; unpadded base64url for bytes; text for string.
+	ValueJson     string `protobuf:"bytes,3,opt,name=value_json,proto3" json:"value_json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndexValue) Reset() {
+	*x = IndexValue{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndexValue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndexValue) ProtoMessage() {}
+
+func (x *IndexValue) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndexValue.ProtoReflect.Descriptor instead.
+func (*IndexValue) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *IndexValue) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *IndexValue) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *IndexValue) GetValueJson() string {
+	if x != nil {
+		return x.ValueJson
+	}
+	return ""
+}
+
+// Arguments of PutArtifact.
+type PutArtifactRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Path counted from the workbench's root, such as 'outputs/report.txt' or 'models/ranker.json'.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// Content as UTF-8 text. Give either text or base64.
+	Text *string `protobuf:"bytes,3,opt,name=text,proto3,oneof" json:"text,omitempty"`
+	// Content as padded standard base64, for binary data. Give either text or base64.
+	Base64 *string `protobuf:"bytes,4,opt,name=base64,proto3,oneof" json:"base64,omitempty"`
+	// Media type, at most 255 bytes. Default: text/plain; charset=utf-8 for text, application/octet-stream for
+	// base64.
+	ContentType *string `protobuf:"bytes,5,opt,name=content_type,proto3,oneof" json:"content_type,omitempty"`
+	// false (default) creates and refuses an existing path; true replaces and refuses a missing one.
+	Replace *bool `protobuf:"varint,6,opt,name=replace,proto3,oneof" json:"replace,omitempty"`
+	// Who made it, at most 255 bytes.
+	Producer *string `protobuf:"bytes,7,opt,name=producer,proto3,oneof" json:"producer,omitempty"`
+	// Id of the manifest that speaks of it, at most 255 bytes.
+	ManifestId *string `protobuf:"bytes,8,opt,name=manifest_id,proto3,oneof" json:"manifest_id,omitempty"`
+	// Custom fields, at most 64, each id once.
+	IndexValues   []*IndexValue `protobuf:"bytes,9,rep,name=index_values,proto3" json:"index_values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutArtifactRequest) Reset() {
+	*x = PutArtifactRequest{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutArtifactRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutArtifactRequest) ProtoMessage() {}
+
+func (x *PutArtifactRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutArtifactRequest.ProtoReflect.Descriptor instead.
+func (*PutArtifactRequest) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *PutArtifactRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *PutArtifactRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PutArtifactRequest) GetText() string {
+	if x != nil && x.Text != nil {
+		return *x.Text
+	}
+	return ""
+}
+
+func (x *PutArtifactRequest) GetBase64() string {
+	if x != nil && x.Base64 != nil {
+		return *x.Base64
+	}
+	return ""
+}
+
+func (x *PutArtifactRequest) GetContentType() string {
+	if x != nil && x.ContentType != nil {
+		return *x.ContentType
+	}
+	return ""
+}
+
+func (x *PutArtifactRequest) GetReplace() bool {
+	if x != nil && x.Replace != nil {
+		return *x.Replace
+	}
+	return false
+}
+
+func (x *PutArtifactRequest) GetProducer() string {
+	if x != nil && x.Producer != nil {
+		return *x.Producer
+	}
+	return ""
+}
+
+func (x *PutArtifactRequest) GetManifestId() string {
+	if x != nil && x.ManifestId != nil {
+		return *x.ManifestId
+	}
+	return ""
+}
+
+func (x *PutArtifactRequest) GetIndexValues() []*IndexValue {
+	if x != nil {
+		return x.IndexValues
+	}
+	return nil
+}
+
+// The artifact as it now stands.
+type PutArtifactResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The word success; failures travel as Connect errors.
+	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	// Id of the workbench.
+	WorkbenchId string `protobuf:"bytes,2,opt,name=workbench_id,proto3" json:"workbench_id,omitempty"`
+	// Section of the file; absent outside of them.
+	Section *string `protobuf:"bytes,3,opt,name=section,proto3,oneof" json:"section,omitempty"`
+	// Path inside the section, or the whole path outside of them.
+	RelativePath string `protobuf:"bytes,4,opt,name=relative_path,proto3" json:"relative_path,omitempty"`
+	// Presentation path of the file.
+	Path string `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"`
+	// Size of the whole body.
+	SizeBytes int64 `protobuf:"varint,6,opt,name=size_bytes,proto3" json:"size_bytes,omitempty"`
+	// Token for conditional writes and reads; grows by one with each publication of this path.
+	Generation int64 `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`
+	// SHA-256 of the whole body.
+	DigestUri string `protobuf:"bytes,8,opt,name=digest_uri,proto3" json:"digest_uri,omitempty"`
+	// Media type stored with the file.
+	ContentType string `protobuf:"bytes,9,opt,name=content_type,proto3" json:"content_type,omitempty"`
+	// Who made it; absent when nobody was named.
+	Producer *string `protobuf:"bytes,10,opt,name=producer,proto3,oneof" json:"producer,omitempty"`
+	// Id of the manifest that speaks of it; absent when none was named.
+	ManifestId *string `protobuf:"bytes,11,opt,name=manifest_id,proto3,oneof" json:"manifest_id,omitempty"`
+	// Custom fields, by field id.
+	IndexValues []*IndexValue `protobuf:"bytes,12,rep,name=index_values,proto3" json:"index_values,omitempty"`
+	// Whether the call asked to replace.
+	Replace       bool `protobuf:"varint,13,opt,name=replace,proto3" json:"replace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutArtifactResponse) Reset() {
+	*x = PutArtifactResponse{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutArtifactResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutArtifactResponse) ProtoMessage() {}
+
+func (x *PutArtifactResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutArtifactResponse.ProtoReflect.Descriptor instead.
+func (*PutArtifactResponse) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *PutArtifactResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *PutArtifactResponse) GetWorkbenchId() string {
+	if x != nil {
+		return x.WorkbenchId
+	}
+	return ""
+}
+
+func (x *PutArtifactResponse) GetSection() string {
+	if x != nil && x.Section != nil {
+		return *x.Section
+	}
+	return ""
+}
+
+func (x *PutArtifactResponse) GetRelativePath() string {
+	if x != nil {
+		return x.RelativePath
+	}
+	return ""
+}
+
+func (x *PutArtifactResponse) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PutArtifactResponse) GetSizeBytes() int64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
+func (x *PutArtifactResponse) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *PutArtifactResponse) GetDigestUri() string {
+	if x != nil {
+		return x.DigestUri
+	}
+	return ""
+}
+
+func (x *PutArtifactResponse) GetContentType() string {
+	if x != nil {
+		return x.ContentType
+	}
+	return ""
+}
+
+func (x *PutArtifactResponse) GetProducer() string {
+	if x != nil && x.Producer != nil {
+		return *x.Producer
+	}
+	return ""
+}
+
+func (x *PutArtifactResponse) GetManifestId() string {
+	if x != nil && x.ManifestId != nil {
+		return *x.ManifestId
+	}
+	return ""
+}
+
+func (x *PutArtifactResponse) GetIndexValues() []*IndexValue {
+	if x != nil {
+		return x.IndexValues
+	}
+	return nil
+}
+
+func (x *PutArtifactResponse) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
+}
+
+// Arguments of SetIndexValues.
+type SetIndexValuesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Workbench id: 1 to 128 ASCII letters, digits, '_' or '-', beginning with a letter or digit.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Path counted from the workbench's root, such as 'outputs/report.txt' or 'models/ranker.json'.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// Custom fields, at most 64, each id once; an empty list removes all.
+	IndexValues []*IndexValue `protobuf:"bytes,3,rep,name=index_values,proto3" json:"index_values,omitempty"`
+	// Generation that the file must have.
+	IfGeneration  *int64 `protobuf:"varint,4,opt,name=if_generation,proto3,oneof" json:"if_generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetIndexValuesRequest) Reset() {
+	*x = SetIndexValuesRequest{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetIndexValuesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetIndexValuesRequest) ProtoMessage() {}
+
+func (x *SetIndexValuesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetIndexValuesRequest.ProtoReflect.Descriptor instead.
+func (*SetIndexValuesRequest) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *SetIndexValuesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SetIndexValuesRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SetIndexValuesRequest) GetIndexValues() []*IndexValue {
+	if x != nil {
+		return x.IndexValues
+	}
+	return nil
+}
+
+func (x *SetIndexValuesRequest) GetIfGeneration() int64 {
+	if x != nil && x.IfGeneration != nil {
+		return *x.IfGeneration
+	}
+	return 0
+}
+
+// The file and its custom fields.
+type SetIndexValuesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The word success; failures travel as Connect errors.
+	Status string `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	// Id of the workbench.
+	WorkbenchId string `protobuf:"bytes,2,opt,name=workbench_id,proto3" json:"workbench_id,omitempty"`
+	// Section of the file; absent outside of them.
+	Section *string `protobuf:"bytes,3,opt,name=section,proto3,oneof" json:"section,omitempty"`
+	// Path inside the section, or the whole path outside of them.
+	RelativePath string `protobuf:"bytes,4,opt,name=relative_path,proto3" json:"relative_path,omitempty"`
+	// Presentation path of the file.
+	Path string `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"`
+	// Token for conditional writes and reads; the call leaves it as it was.
+	Generation int64 `protobuf:"varint,6,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Custom fields, by field id.
+	IndexValues   []*IndexValue `protobuf:"bytes,7,rep,name=index_values,proto3" json:"index_values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetIndexValuesResponse) Reset() {
+	*x = SetIndexValuesResponse{}
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetIndexValuesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetIndexValuesResponse) ProtoMessage() {}
+
+func (x *SetIndexValuesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetIndexValuesResponse.ProtoReflect.Descriptor instead.
+func (*SetIndexValuesResponse) Descriptor() ([]byte, []int) {
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *SetIndexValuesResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *SetIndexValuesResponse) GetWorkbenchId() string {
+	if x != nil {
+		return x.WorkbenchId
+	}
+	return ""
+}
+
+func (x *SetIndexValuesResponse) GetSection() string {
+	if x != nil && x.Section != nil {
+		return *x.Section
+	}
+	return ""
+}
+
+func (x *SetIndexValuesResponse) GetRelativePath() string {
+	if x != nil {
+		return x.RelativePath
+	}
+	return ""
+}
+
+func (x *SetIndexValuesResponse) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SetIndexValuesResponse) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *SetIndexValuesResponse) GetIndexValues() []*IndexValue {
+	if x != nil {
+		return x.IndexValues
+	}
+	return nil
+}
+
 // StartCheck takes nothing.
 type StartCheckRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -5188,7 +5699,7 @@ type StartCheckRequest struct {
 
 func (x *StartCheckRequest) Reset() {
 	*x = StartCheckRequest{}
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[53]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5200,7 +5711,7 @@ func (x *StartCheckRequest) String() string {
 func (*StartCheckRequest) ProtoMessage() {}
 
 func (x *StartCheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[53]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5213,7 +5724,7 @@ func (x *StartCheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartCheckRequest.ProtoReflect.Descriptor instead.
 func (*StartCheckRequest) Descriptor() ([]byte, []int) {
-	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{53}
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{58}
 }
 
 // GetCheck takes nothing.
@@ -5225,7 +5736,7 @@ type GetCheckRequest struct {
 
 func (x *GetCheckRequest) Reset() {
 	*x = GetCheckRequest{}
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[54]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5237,7 +5748,7 @@ func (x *GetCheckRequest) String() string {
 func (*GetCheckRequest) ProtoMessage() {}
 
 func (x *GetCheckRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[54]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5250,7 +5761,7 @@ func (x *GetCheckRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckRequest.ProtoReflect.Descriptor instead.
 func (*GetCheckRequest) Descriptor() ([]byte, []int) {
-	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{54}
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{59}
 }
 
 // GetStats takes nothing.
@@ -5262,7 +5773,7 @@ type GetStatsRequest struct {
 
 func (x *GetStatsRequest) Reset() {
 	*x = GetStatsRequest{}
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[55]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5274,7 +5785,7 @@ func (x *GetStatsRequest) String() string {
 func (*GetStatsRequest) ProtoMessage() {}
 
 func (x *GetStatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[55]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5287,7 +5798,7 @@ func (x *GetStatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatsRequest.ProtoReflect.Descriptor instead.
 func (*GetStatsRequest) Descriptor() ([]byte, []int) {
-	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{55}
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{60}
 }
 
 // An invariant that does not hold.
@@ -5305,7 +5816,7 @@ type StoreProblem struct {
 
 func (x *StoreProblem) Reset() {
 	*x = StoreProblem{}
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[56]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5317,7 +5828,7 @@ func (x *StoreProblem) String() string {
 func (*StoreProblem) ProtoMessage() {}
 
 func (x *StoreProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[56]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5330,7 +5841,7 @@ func (x *StoreProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreProblem.ProtoReflect.Descriptor instead.
 func (*StoreProblem) Descriptor() ([]byte, []int) {
-	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{56}
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *StoreProblem) GetCheck() string {
@@ -5381,7 +5892,7 @@ type StoreCheck struct {
 
 func (x *StoreCheck) Reset() {
 	*x = StoreCheck{}
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[57]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5393,7 +5904,7 @@ func (x *StoreCheck) String() string {
 func (*StoreCheck) ProtoMessage() {}
 
 func (x *StoreCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[57]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5406,7 +5917,7 @@ func (x *StoreCheck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreCheck.ProtoReflect.Descriptor instead.
 func (*StoreCheck) Descriptor() ([]byte, []int) {
-	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{57}
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *StoreCheck) GetCheckId() int64 {
@@ -5485,7 +5996,7 @@ type StartCheckResponse struct {
 
 func (x *StartCheckResponse) Reset() {
 	*x = StartCheckResponse{}
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[58]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5497,7 +6008,7 @@ func (x *StartCheckResponse) String() string {
 func (*StartCheckResponse) ProtoMessage() {}
 
 func (x *StartCheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[58]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5510,7 +6021,7 @@ func (x *StartCheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartCheckResponse.ProtoReflect.Descriptor instead.
 func (*StartCheckResponse) Descriptor() ([]byte, []int) {
-	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{58}
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *StartCheckResponse) GetStatus() string {
@@ -5540,7 +6051,7 @@ type GetCheckResponse struct {
 
 func (x *GetCheckResponse) Reset() {
 	*x = GetCheckResponse{}
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[59]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5552,7 +6063,7 @@ func (x *GetCheckResponse) String() string {
 func (*GetCheckResponse) ProtoMessage() {}
 
 func (x *GetCheckResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[59]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5565,7 +6076,7 @@ func (x *GetCheckResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCheckResponse.ProtoReflect.Descriptor instead.
 func (*GetCheckResponse) Descriptor() ([]byte, []int) {
-	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{59}
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GetCheckResponse) GetStatus() string {
@@ -5619,7 +6130,7 @@ type GetStatsResponse struct {
 
 func (x *GetStatsResponse) Reset() {
 	*x = GetStatsResponse{}
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[60]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5631,7 +6142,7 @@ func (x *GetStatsResponse) String() string {
 func (*GetStatsResponse) ProtoMessage() {}
 
 func (x *GetStatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[60]
+	mi := &file_sawhorse_workbench_v1_workbench_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5644,7 +6155,7 @@ func (x *GetStatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStatsResponse.ProtoReflect.Descriptor instead.
 func (*GetStatsResponse) Descriptor() ([]byte, []int) {
-	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{60}
+	return file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *GetStatsResponse) GetStatus() string {
@@ -6356,7 +6867,74 @@ const file_sawhorse_workbench_v1_workbench_proto_rawDesc = "" +
 	"\f_snapshot_idB\x0f\n" +
 	"\r_read_versionB\f\n" +
 	"\n" +
-	"_commit_id\"\x13\n" +
+	"_commit_id\"V\n" +
+	"\n" +
+	"IndexValue\x12\x14\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1e\n" +
+	"\n" +
+	"value_json\x18\x03 \x01(\tR\n" +
+	"value_json\"\x93\x03\n" +
+	"\x12PutArtifactRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x17\n" +
+	"\x04text\x18\x03 \x01(\tH\x00R\x04text\x88\x01\x01\x12\x1b\n" +
+	"\x06base64\x18\x04 \x01(\tH\x01R\x06base64\x88\x01\x01\x12'\n" +
+	"\fcontent_type\x18\x05 \x01(\tH\x02R\fcontent_type\x88\x01\x01\x12\x1d\n" +
+	"\areplace\x18\x06 \x01(\bH\x03R\areplace\x88\x01\x01\x12\x1f\n" +
+	"\bproducer\x18\a \x01(\tH\x04R\bproducer\x88\x01\x01\x12%\n" +
+	"\vmanifest_id\x18\b \x01(\tH\x05R\vmanifest_id\x88\x01\x01\x12E\n" +
+	"\findex_values\x18\t \x03(\v2!.sawhorse.workbench.v1.IndexValueR\findex_valuesB\a\n" +
+	"\x05_textB\t\n" +
+	"\a_base64B\x0f\n" +
+	"\r_content_typeB\n" +
+	"\n" +
+	"\b_replaceB\v\n" +
+	"\t_producerB\x0e\n" +
+	"\f_manifest_id\"\x80\x04\n" +
+	"\x13PutArtifactResponse\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\tR\x06status\x12\"\n" +
+	"\fworkbench_id\x18\x02 \x01(\tR\fworkbench_id\x12\x1d\n" +
+	"\asection\x18\x03 \x01(\tH\x00R\asection\x88\x01\x01\x12$\n" +
+	"\rrelative_path\x18\x04 \x01(\tR\rrelative_path\x12\x12\n" +
+	"\x04path\x18\x05 \x01(\tR\x04path\x12\x1e\n" +
+	"\n" +
+	"size_bytes\x18\x06 \x01(\x03R\n" +
+	"size_bytes\x12\x1e\n" +
+	"\n" +
+	"generation\x18\a \x01(\x03R\n" +
+	"generation\x12\x1e\n" +
+	"\n" +
+	"digest_uri\x18\b \x01(\tR\n" +
+	"digest_uri\x12\"\n" +
+	"\fcontent_type\x18\t \x01(\tR\fcontent_type\x12\x1f\n" +
+	"\bproducer\x18\n" +
+	" \x01(\tH\x01R\bproducer\x88\x01\x01\x12%\n" +
+	"\vmanifest_id\x18\v \x01(\tH\x02R\vmanifest_id\x88\x01\x01\x12E\n" +
+	"\findex_values\x18\f \x03(\v2!.sawhorse.workbench.v1.IndexValueR\findex_values\x12\x18\n" +
+	"\areplace\x18\r \x01(\bR\areplaceB\n" +
+	"\n" +
+	"\b_sectionB\v\n" +
+	"\t_producerB\x0e\n" +
+	"\f_manifest_id\"\xbf\x01\n" +
+	"\x15SetIndexValuesRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12E\n" +
+	"\findex_values\x18\x03 \x03(\v2!.sawhorse.workbench.v1.IndexValueR\findex_values\x12)\n" +
+	"\rif_generation\x18\x04 \x01(\x03H\x00R\rif_generation\x88\x01\x01B\x10\n" +
+	"\x0e_if_generation\"\xa0\x02\n" +
+	"\x16SetIndexValuesResponse\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\tR\x06status\x12\"\n" +
+	"\fworkbench_id\x18\x02 \x01(\tR\fworkbench_id\x12\x1d\n" +
+	"\asection\x18\x03 \x01(\tH\x00R\asection\x88\x01\x01\x12$\n" +
+	"\rrelative_path\x18\x04 \x01(\tR\rrelative_path\x12\x12\n" +
+	"\x04path\x18\x05 \x01(\tR\x04path\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x06 \x01(\x03R\n" +
+	"generation\x12E\n" +
+	"\findex_values\x18\a \x03(\v2!.sawhorse.workbench.v1.IndexValueR\findex_valuesB\n" +
+	"\n" +
+	"\b_section\"\x13\n" +
 	"\x11StartCheckRequest\"\x11\n" +
 	"\x0fGetCheckRequest\"\x11\n" +
 	"\x0fGetStatsRequest\"V\n" +
@@ -6411,7 +6989,7 @@ const file_sawhorse_workbench_v1_workbench_proto_rawDesc = "" +
 	"\n" +
 	"cache_hits\x18\r \x01(\x03R\n" +
 	"cache_hits\x12\"\n" +
-	"\fcache_misses\x18\x0e \x01(\x03R\fcache_misses2\x80\x0f\n" +
+	"\fcache_misses\x18\x0e \x01(\x03R\fcache_misses2\xd5\x10\n" +
 	"\x10WorkbenchService\x12U\n" +
 	"\x06Create\x12$.sawhorse.workbench.v1.CreateRequest\x1a%.sawhorse.workbench.v1.CreateResponse\x12X\n" +
 	"\aPutFile\x12%.sawhorse.workbench.v1.PutFileRequest\x1a&.sawhorse.workbench.v1.PutFileResponse\x12U\n" +
@@ -6430,7 +7008,9 @@ const file_sawhorse_workbench_v1_workbench_proto_rawDesc = "" +
 	"\rSnapshotRenew\x12+.sawhorse.workbench.v1.SnapshotRenewRequest\x1a,.sawhorse.workbench.v1.SnapshotRenewResponse\x12m\n" +
 	"\x0eSnapshotRetire\x12,.sawhorse.workbench.v1.SnapshotRetireRequest\x1a-.sawhorse.workbench.v1.SnapshotRetireResponse\x12g\n" +
 	"\fSnapshotList\x12*.sawhorse.workbench.v1.SnapshotListRequest\x1a+.sawhorse.workbench.v1.SnapshotListResponse\x12X\n" +
-	"\aRestore\x12%.sawhorse.workbench.v1.RestoreRequest\x1a&.sawhorse.workbench.v1.RestoreResponse\x12a\n" +
+	"\aRestore\x12%.sawhorse.workbench.v1.RestoreRequest\x1a&.sawhorse.workbench.v1.RestoreResponse\x12d\n" +
+	"\vPutArtifact\x12).sawhorse.workbench.v1.PutArtifactRequest\x1a*.sawhorse.workbench.v1.PutArtifactResponse\x12m\n" +
+	"\x0eSetIndexValues\x12,.sawhorse.workbench.v1.SetIndexValuesRequest\x1a-.sawhorse.workbench.v1.SetIndexValuesResponse\x12a\n" +
 	"\n" +
 	"StartCheck\x12(.sawhorse.workbench.v1.StartCheckRequest\x1a).sawhorse.workbench.v1.StartCheckResponse\x12[\n" +
 	"\bGetCheck\x12&.sawhorse.workbench.v1.GetCheckRequest\x1a'.sawhorse.workbench.v1.GetCheckResponse\x12[\n" +
@@ -6449,7 +7029,7 @@ func file_sawhorse_workbench_v1_workbench_proto_rawDescGZIP() []byte {
 	return file_sawhorse_workbench_v1_workbench_proto_rawDescData
 }
 
-var file_sawhorse_workbench_v1_workbench_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_sawhorse_workbench_v1_workbench_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_sawhorse_workbench_v1_workbench_proto_goTypes = []any{
 	(*CreateRequest)(nil),          // 0: sawhorse.workbench.v1.CreateRequest
 	(*CreateResponse)(nil),         // 1: sawhorse.workbench.v1.CreateResponse
@@ -6504,26 +7084,31 @@ var file_sawhorse_workbench_v1_workbench_proto_goTypes = []any{
 	(*SnapshotRecord)(nil),         // 50: sawhorse.workbench.v1.SnapshotRecord
 	(*RestoreRequest)(nil),         // 51: sawhorse.workbench.v1.RestoreRequest
 	(*RestoreResponse)(nil),        // 52: sawhorse.workbench.v1.RestoreResponse
-	(*StartCheckRequest)(nil),      // 53: sawhorse.workbench.v1.StartCheckRequest
-	(*GetCheckRequest)(nil),        // 54: sawhorse.workbench.v1.GetCheckRequest
-	(*GetStatsRequest)(nil),        // 55: sawhorse.workbench.v1.GetStatsRequest
-	(*StoreProblem)(nil),           // 56: sawhorse.workbench.v1.StoreProblem
-	(*StoreCheck)(nil),             // 57: sawhorse.workbench.v1.StoreCheck
-	(*StartCheckResponse)(nil),     // 58: sawhorse.workbench.v1.StartCheckResponse
-	(*GetCheckResponse)(nil),       // 59: sawhorse.workbench.v1.GetCheckResponse
-	(*GetStatsResponse)(nil),       // 60: sawhorse.workbench.v1.GetStatsResponse
-	(*v1.IntOrString)(nil),         // 61: sawhorse.common.v1.IntOrString
+	(*IndexValue)(nil),             // 53: sawhorse.workbench.v1.IndexValue
+	(*PutArtifactRequest)(nil),     // 54: sawhorse.workbench.v1.PutArtifactRequest
+	(*PutArtifactResponse)(nil),    // 55: sawhorse.workbench.v1.PutArtifactResponse
+	(*SetIndexValuesRequest)(nil),  // 56: sawhorse.workbench.v1.SetIndexValuesRequest
+	(*SetIndexValuesResponse)(nil), // 57: sawhorse.workbench.v1.SetIndexValuesResponse
+	(*StartCheckRequest)(nil),      // 58: sawhorse.workbench.v1.StartCheckRequest
+	(*GetCheckRequest)(nil),        // 59: sawhorse.workbench.v1.GetCheckRequest
+	(*GetStatsRequest)(nil),        // 60: sawhorse.workbench.v1.GetStatsRequest
+	(*StoreProblem)(nil),           // 61: sawhorse.workbench.v1.StoreProblem
+	(*StoreCheck)(nil),             // 62: sawhorse.workbench.v1.StoreCheck
+	(*StartCheckResponse)(nil),     // 63: sawhorse.workbench.v1.StartCheckResponse
+	(*GetCheckResponse)(nil),       // 64: sawhorse.workbench.v1.GetCheckResponse
+	(*GetStatsResponse)(nil),       // 65: sawhorse.workbench.v1.GetStatsResponse
+	(*v1.IntOrString)(nil),         // 66: sawhorse.common.v1.IntOrString
 }
 var file_sawhorse_workbench_v1_workbench_proto_depIdxs = []int32{
-	61, // 0: sawhorse.workbench.v1.ListRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	66, // 0: sawhorse.workbench.v1.ListRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
 	10, // 1: sawhorse.workbench.v1.ListResponse.entries:type_name -> sawhorse.workbench.v1.ListEntry
-	61, // 2: sawhorse.workbench.v1.ListResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
-	61, // 3: sawhorse.workbench.v1.StatRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	66, // 2: sawhorse.workbench.v1.ListResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	66, // 3: sawhorse.workbench.v1.StatRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
 	13, // 4: sawhorse.workbench.v1.StatResponse.card:type_name -> sawhorse.workbench.v1.Card
-	61, // 5: sawhorse.workbench.v1.StatResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
-	61, // 6: sawhorse.workbench.v1.ReadRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	66, // 5: sawhorse.workbench.v1.StatResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	66, // 6: sawhorse.workbench.v1.ReadRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
 	16, // 7: sawhorse.workbench.v1.ReadResponse.items:type_name -> sawhorse.workbench.v1.ReadItem
-	61, // 8: sawhorse.workbench.v1.ReadResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	66, // 8: sawhorse.workbench.v1.ReadResponse.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
 	19, // 9: sawhorse.workbench.v1.GrepResponse.matches:type_name -> sawhorse.workbench.v1.GrepMatch
 	21, // 10: sawhorse.workbench.v1.SearchRequest.predicates:type_name -> sawhorse.workbench.v1.Predicate
 	22, // 11: sawhorse.workbench.v1.SearchRequest.sort:type_name -> sawhorse.workbench.v1.SortKey
@@ -6544,57 +7129,65 @@ var file_sawhorse_workbench_v1_workbench_proto_depIdxs = []int32{
 	50, // 26: sawhorse.workbench.v1.SnapshotListResponse.snapshots:type_name -> sawhorse.workbench.v1.SnapshotRecord
 	43, // 27: sawhorse.workbench.v1.SnapshotRecord.annotation:type_name -> sawhorse.workbench.v1.Annotation
 	43, // 28: sawhorse.workbench.v1.SnapshotRecord.retire_annotation:type_name -> sawhorse.workbench.v1.Annotation
-	61, // 29: sawhorse.workbench.v1.RestoreRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
-	56, // 30: sawhorse.workbench.v1.StoreCheck.problems:type_name -> sawhorse.workbench.v1.StoreProblem
-	57, // 31: sawhorse.workbench.v1.StartCheckResponse.check:type_name -> sawhorse.workbench.v1.StoreCheck
-	57, // 32: sawhorse.workbench.v1.GetCheckResponse.check:type_name -> sawhorse.workbench.v1.StoreCheck
-	0,  // 33: sawhorse.workbench.v1.WorkbenchService.Create:input_type -> sawhorse.workbench.v1.CreateRequest
-	2,  // 34: sawhorse.workbench.v1.WorkbenchService.PutFile:input_type -> sawhorse.workbench.v1.PutFileRequest
-	4,  // 35: sawhorse.workbench.v1.WorkbenchService.Append:input_type -> sawhorse.workbench.v1.AppendRequest
-	6,  // 36: sawhorse.workbench.v1.WorkbenchService.Edit:input_type -> sawhorse.workbench.v1.EditRequest
-	8,  // 37: sawhorse.workbench.v1.WorkbenchService.List:input_type -> sawhorse.workbench.v1.ListRequest
-	11, // 38: sawhorse.workbench.v1.WorkbenchService.Stat:input_type -> sawhorse.workbench.v1.StatRequest
-	14, // 39: sawhorse.workbench.v1.WorkbenchService.Read:input_type -> sawhorse.workbench.v1.ReadRequest
-	17, // 40: sawhorse.workbench.v1.WorkbenchService.Grep:input_type -> sawhorse.workbench.v1.GrepRequest
-	20, // 41: sawhorse.workbench.v1.WorkbenchService.Search:input_type -> sawhorse.workbench.v1.SearchRequest
-	27, // 42: sawhorse.workbench.v1.WorkbenchService.Aggregate:input_type -> sawhorse.workbench.v1.AggregateRequest
-	31, // 43: sawhorse.workbench.v1.WorkbenchService.Catalog:input_type -> sawhorse.workbench.v1.CatalogRequest
-	35, // 44: sawhorse.workbench.v1.WorkbenchService.Find:input_type -> sawhorse.workbench.v1.FindRequest
-	39, // 45: sawhorse.workbench.v1.WorkbenchService.Commit:input_type -> sawhorse.workbench.v1.CommitRequest
-	41, // 46: sawhorse.workbench.v1.WorkbenchService.Snapshot:input_type -> sawhorse.workbench.v1.SnapshotRequest
-	44, // 47: sawhorse.workbench.v1.WorkbenchService.SnapshotRenew:input_type -> sawhorse.workbench.v1.SnapshotRenewRequest
-	46, // 48: sawhorse.workbench.v1.WorkbenchService.SnapshotRetire:input_type -> sawhorse.workbench.v1.SnapshotRetireRequest
-	48, // 49: sawhorse.workbench.v1.WorkbenchService.SnapshotList:input_type -> sawhorse.workbench.v1.SnapshotListRequest
-	51, // 50: sawhorse.workbench.v1.WorkbenchService.Restore:input_type -> sawhorse.workbench.v1.RestoreRequest
-	53, // 51: sawhorse.workbench.v1.WorkbenchService.StartCheck:input_type -> sawhorse.workbench.v1.StartCheckRequest
-	54, // 52: sawhorse.workbench.v1.WorkbenchService.GetCheck:input_type -> sawhorse.workbench.v1.GetCheckRequest
-	55, // 53: sawhorse.workbench.v1.WorkbenchService.GetStats:input_type -> sawhorse.workbench.v1.GetStatsRequest
-	1,  // 54: sawhorse.workbench.v1.WorkbenchService.Create:output_type -> sawhorse.workbench.v1.CreateResponse
-	3,  // 55: sawhorse.workbench.v1.WorkbenchService.PutFile:output_type -> sawhorse.workbench.v1.PutFileResponse
-	5,  // 56: sawhorse.workbench.v1.WorkbenchService.Append:output_type -> sawhorse.workbench.v1.AppendResponse
-	7,  // 57: sawhorse.workbench.v1.WorkbenchService.Edit:output_type -> sawhorse.workbench.v1.EditResponse
-	9,  // 58: sawhorse.workbench.v1.WorkbenchService.List:output_type -> sawhorse.workbench.v1.ListResponse
-	12, // 59: sawhorse.workbench.v1.WorkbenchService.Stat:output_type -> sawhorse.workbench.v1.StatResponse
-	15, // 60: sawhorse.workbench.v1.WorkbenchService.Read:output_type -> sawhorse.workbench.v1.ReadResponse
-	18, // 61: sawhorse.workbench.v1.WorkbenchService.Grep:output_type -> sawhorse.workbench.v1.GrepResponse
-	23, // 62: sawhorse.workbench.v1.WorkbenchService.Search:output_type -> sawhorse.workbench.v1.SearchResponse
-	29, // 63: sawhorse.workbench.v1.WorkbenchService.Aggregate:output_type -> sawhorse.workbench.v1.AggregateResponse
-	32, // 64: sawhorse.workbench.v1.WorkbenchService.Catalog:output_type -> sawhorse.workbench.v1.CatalogResponse
-	36, // 65: sawhorse.workbench.v1.WorkbenchService.Find:output_type -> sawhorse.workbench.v1.FindResponse
-	40, // 66: sawhorse.workbench.v1.WorkbenchService.Commit:output_type -> sawhorse.workbench.v1.CommitResponse
-	42, // 67: sawhorse.workbench.v1.WorkbenchService.Snapshot:output_type -> sawhorse.workbench.v1.SnapshotResponse
-	45, // 68: sawhorse.workbench.v1.WorkbenchService.SnapshotRenew:output_type -> sawhorse.workbench.v1.SnapshotRenewResponse
-	47, // 69: sawhorse.workbench.v1.WorkbenchService.SnapshotRetire:output_type -> sawhorse.workbench.v1.SnapshotRetireResponse
-	49, // 70: sawhorse.workbench.v1.WorkbenchService.SnapshotList:output_type -> sawhorse.workbench.v1.SnapshotListResponse
-	52, // 71: sawhorse.workbench.v1.WorkbenchService.Restore:output_type -> sawhorse.workbench.v1.RestoreResponse
-	58, // 72: sawhorse.workbench.v1.WorkbenchService.StartCheck:output_type -> sawhorse.workbench.v1.StartCheckResponse
-	59, // 73: sawhorse.workbench.v1.WorkbenchService.GetCheck:output_type -> sawhorse.workbench.v1.GetCheckResponse
-	60, // 74: sawhorse.workbench.v1.WorkbenchService.GetStats:output_type -> sawhorse.workbench.v1.GetStatsResponse
-	54, // [54:75] is the sub-list for method output_type
-	33, // [33:54] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	66, // 29: sawhorse.workbench.v1.RestoreRequest.at_snapshot:type_name -> sawhorse.common.v1.IntOrString
+	53, // 30: sawhorse.workbench.v1.PutArtifactRequest.index_values:type_name -> sawhorse.workbench.v1.IndexValue
+	53, // 31: sawhorse.workbench.v1.PutArtifactResponse.index_values:type_name -> sawhorse.workbench.v1.IndexValue
+	53, // 32: sawhorse.workbench.v1.SetIndexValuesRequest.index_values:type_name -> sawhorse.workbench.v1.IndexValue
+	53, // 33: sawhorse.workbench.v1.SetIndexValuesResponse.index_values:type_name -> sawhorse.workbench.v1.IndexValue
+	61, // 34: sawhorse.workbench.v1.StoreCheck.problems:type_name -> sawhorse.workbench.v1.StoreProblem
+	62, // 35: sawhorse.workbench.v1.StartCheckResponse.check:type_name -> sawhorse.workbench.v1.StoreCheck
+	62, // 36: sawhorse.workbench.v1.GetCheckResponse.check:type_name -> sawhorse.workbench.v1.StoreCheck
+	0,  // 37: sawhorse.workbench.v1.WorkbenchService.Create:input_type -> sawhorse.workbench.v1.CreateRequest
+	2,  // 38: sawhorse.workbench.v1.WorkbenchService.PutFile:input_type -> sawhorse.workbench.v1.PutFileRequest
+	4,  // 39: sawhorse.workbench.v1.WorkbenchService.Append:input_type -> sawhorse.workbench.v1.AppendRequest
+	6,  // 40: sawhorse.workbench.v1.WorkbenchService.Edit:input_type -> sawhorse.workbench.v1.EditRequest
+	8,  // 41: sawhorse.workbench.v1.WorkbenchService.List:input_type -> sawhorse.workbench.v1.ListRequest
+	11, // 42: sawhorse.workbench.v1.WorkbenchService.Stat:input_type -> sawhorse.workbench.v1.StatRequest
+	14, // 43: sawhorse.workbench.v1.WorkbenchService.Read:input_type -> sawhorse.workbench.v1.ReadRequest
+	17, // 44: sawhorse.workbench.v1.WorkbenchService.Grep:input_type -> sawhorse.workbench.v1.GrepRequest
+	20, // 45: sawhorse.workbench.v1.WorkbenchService.Search:input_type -> sawhorse.workbench.v1.SearchRequest
+	27, // 46: sawhorse.workbench.v1.WorkbenchService.Aggregate:input_type -> sawhorse.workbench.v1.AggregateRequest
+	31, // 47: sawhorse.workbench.v1.WorkbenchService.Catalog:input_type -> sawhorse.workbench.v1.CatalogRequest
+	35, // 48: sawhorse.workbench.v1.WorkbenchService.Find:input_type -> sawhorse.workbench.v1.FindRequest
+	39, // 49: sawhorse.workbench.v1.WorkbenchService.Commit:input_type -> sawhorse.workbench.v1.CommitRequest
+	41, // 50: sawhorse.workbench.v1.WorkbenchService.Snapshot:input_type -> sawhorse.workbench.v1.SnapshotRequest
+	44, // 51: sawhorse.workbench.v1.WorkbenchService.SnapshotRenew:input_type -> sawhorse.workbench.v1.SnapshotRenewRequest
+	46, // 52: sawhorse.workbench.v1.WorkbenchService.SnapshotRetire:input_type -> sawhorse.workbench.v1.SnapshotRetireRequest
+	48, // 53: sawhorse.workbench.v1.WorkbenchService.SnapshotList:input_type -> sawhorse.workbench.v1.SnapshotListRequest
+	51, // 54: sawhorse.workbench.v1.WorkbenchService.Restore:input_type -> sawhorse.workbench.v1.RestoreRequest
+	54, // 55: sawhorse.workbench.v1.WorkbenchService.PutArtifact:input_type -> sawhorse.workbench.v1.PutArtifactRequest
+	56, // 56: sawhorse.workbench.v1.WorkbenchService.SetIndexValues:input_type -> sawhorse.workbench.v1.SetIndexValuesRequest
+	58, // 57: sawhorse.workbench.v1.WorkbenchService.StartCheck:input_type -> sawhorse.workbench.v1.StartCheckRequest
+	59, // 58: sawhorse.workbench.v1.WorkbenchService.GetCheck:input_type -> sawhorse.workbench.v1.GetCheckRequest
+	60, // 59: sawhorse.workbench.v1.WorkbenchService.GetStats:input_type -> sawhorse.workbench.v1.GetStatsRequest
+	1,  // 60: sawhorse.workbench.v1.WorkbenchService.Create:output_type -> sawhorse.workbench.v1.CreateResponse
+	3,  // 61: sawhorse.workbench.v1.WorkbenchService.PutFile:output_type -> sawhorse.workbench.v1.PutFileResponse
+	5,  // 62: sawhorse.workbench.v1.WorkbenchService.Append:output_type -> sawhorse.workbench.v1.AppendResponse
+	7,  // 63: sawhorse.workbench.v1.WorkbenchService.Edit:output_type -> sawhorse.workbench.v1.EditResponse
+	9,  // 64: sawhorse.workbench.v1.WorkbenchService.List:output_type -> sawhorse.workbench.v1.ListResponse
+	12, // 65: sawhorse.workbench.v1.WorkbenchService.Stat:output_type -> sawhorse.workbench.v1.StatResponse
+	15, // 66: sawhorse.workbench.v1.WorkbenchService.Read:output_type -> sawhorse.workbench.v1.ReadResponse
+	18, // 67: sawhorse.workbench.v1.WorkbenchService.Grep:output_type -> sawhorse.workbench.v1.GrepResponse
+	23, // 68: sawhorse.workbench.v1.WorkbenchService.Search:output_type -> sawhorse.workbench.v1.SearchResponse
+	29, // 69: sawhorse.workbench.v1.WorkbenchService.Aggregate:output_type -> sawhorse.workbench.v1.AggregateResponse
+	32, // 70: sawhorse.workbench.v1.WorkbenchService.Catalog:output_type -> sawhorse.workbench.v1.CatalogResponse
+	36, // 71: sawhorse.workbench.v1.WorkbenchService.Find:output_type -> sawhorse.workbench.v1.FindResponse
+	40, // 72: sawhorse.workbench.v1.WorkbenchService.Commit:output_type -> sawhorse.workbench.v1.CommitResponse
+	42, // 73: sawhorse.workbench.v1.WorkbenchService.Snapshot:output_type -> sawhorse.workbench.v1.SnapshotResponse
+	45, // 74: sawhorse.workbench.v1.WorkbenchService.SnapshotRenew:output_type -> sawhorse.workbench.v1.SnapshotRenewResponse
+	47, // 75: sawhorse.workbench.v1.WorkbenchService.SnapshotRetire:output_type -> sawhorse.workbench.v1.SnapshotRetireResponse
+	49, // 76: sawhorse.workbench.v1.WorkbenchService.SnapshotList:output_type -> sawhorse.workbench.v1.SnapshotListResponse
+	52, // 77: sawhorse.workbench.v1.WorkbenchService.Restore:output_type -> sawhorse.workbench.v1.RestoreResponse
+	55, // 78: sawhorse.workbench.v1.WorkbenchService.PutArtifact:output_type -> sawhorse.workbench.v1.PutArtifactResponse
+	57, // 79: sawhorse.workbench.v1.WorkbenchService.SetIndexValues:output_type -> sawhorse.workbench.v1.SetIndexValuesResponse
+	63, // 80: sawhorse.workbench.v1.WorkbenchService.StartCheck:output_type -> sawhorse.workbench.v1.StartCheckResponse
+	64, // 81: sawhorse.workbench.v1.WorkbenchService.GetCheck:output_type -> sawhorse.workbench.v1.GetCheckResponse
+	65, // 82: sawhorse.workbench.v1.WorkbenchService.GetStats:output_type -> sawhorse.workbench.v1.GetStatsResponse
+	60, // [60:83] is the sub-list for method output_type
+	37, // [37:60] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_sawhorse_workbench_v1_workbench_proto_init() }
@@ -6638,14 +7231,18 @@ func file_sawhorse_workbench_v1_workbench_proto_init() {
 	file_sawhorse_workbench_v1_workbench_proto_msgTypes[50].OneofWrappers = []any{}
 	file_sawhorse_workbench_v1_workbench_proto_msgTypes[51].OneofWrappers = []any{}
 	file_sawhorse_workbench_v1_workbench_proto_msgTypes[52].OneofWrappers = []any{}
+	file_sawhorse_workbench_v1_workbench_proto_msgTypes[54].OneofWrappers = []any{}
+	file_sawhorse_workbench_v1_workbench_proto_msgTypes[55].OneofWrappers = []any{}
+	file_sawhorse_workbench_v1_workbench_proto_msgTypes[56].OneofWrappers = []any{}
 	file_sawhorse_workbench_v1_workbench_proto_msgTypes[57].OneofWrappers = []any{}
+	file_sawhorse_workbench_v1_workbench_proto_msgTypes[62].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sawhorse_workbench_v1_workbench_proto_rawDesc), len(file_sawhorse_workbench_v1_workbench_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   61,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -86,6 +86,12 @@ const (
 	// WorkbenchServiceRestoreProcedure is the fully-qualified name of the WorkbenchService's Restore
 	// RPC.
 	WorkbenchServiceRestoreProcedure = "/sawhorse.workbench.v1.WorkbenchService/Restore"
+	// WorkbenchServicePutArtifactProcedure is the fully-qualified name of the WorkbenchService's
+	// PutArtifact RPC.
+	WorkbenchServicePutArtifactProcedure = "/sawhorse.workbench.v1.WorkbenchService/PutArtifact"
+	// WorkbenchServiceSetIndexValuesProcedure is the fully-qualified name of the WorkbenchService's
+	// SetIndexValues RPC.
+	WorkbenchServiceSetIndexValuesProcedure = "/sawhorse.workbench.v1.WorkbenchService/SetIndexValues"
 	// WorkbenchServiceStartCheckProcedure is the fully-qualified name of the WorkbenchService's
 	// StartCheck RPC.
 	WorkbenchServiceStartCheckProcedure = "/sawhorse.workbench.v1.WorkbenchService/StartCheck"
@@ -142,6 +148,10 @@ type WorkbenchServiceClient interface {
 	SnapshotList(context.Context, *v1.SnapshotListRequest) (*v1.SnapshotListResponse, error)
 	// Bring a snapshot (at_snapshot) or a commit (at_commit) back as a new workbench.
 	Restore(context.Context, *v1.RestoreRequest) (*v1.RestoreResponse, error)
+	// Store a file at any path, with its description.
+	PutArtifact(context.Context, *v1.PutArtifactRequest) (*v1.PutArtifactResponse, error)
+	// Set the custom fields of a file.
+	SetIndexValues(context.Context, *v1.SetIndexValuesRequest) (*v1.SetIndexValuesResponse, error)
 	// Begin a check of the whole store in the background, or report on the one that runs.
 	StartCheck(context.Context, *v1.StartCheckRequest) (*v1.StartCheckResponse, error)
 	// Report on the latest check of the store.
@@ -269,6 +279,18 @@ func NewWorkbenchServiceClient(httpClient connect.HTTPClient, baseURL string, op
 			connect.WithSchema(workbenchServiceMethods.ByName("Restore")),
 			connect.WithClientOptions(opts...),
 		),
+		putArtifact: connect.NewClient[v1.PutArtifactRequest, v1.PutArtifactResponse](
+			httpClient,
+			baseURL+WorkbenchServicePutArtifactProcedure,
+			connect.WithSchema(workbenchServiceMethods.ByName("PutArtifact")),
+			connect.WithClientOptions(opts...),
+		),
+		setIndexValues: connect.NewClient[v1.SetIndexValuesRequest, v1.SetIndexValuesResponse](
+			httpClient,
+			baseURL+WorkbenchServiceSetIndexValuesProcedure,
+			connect.WithSchema(workbenchServiceMethods.ByName("SetIndexValues")),
+			connect.WithClientOptions(opts...),
+		),
 		startCheck: connect.NewClient[v1.StartCheckRequest, v1.StartCheckResponse](
 			httpClient,
 			baseURL+WorkbenchServiceStartCheckProcedure,
@@ -310,6 +332,8 @@ type workbenchServiceClient struct {
 	snapshotRetire *connect.Client[v1.SnapshotRetireRequest, v1.SnapshotRetireResponse]
 	snapshotList   *connect.Client[v1.SnapshotListRequest, v1.SnapshotListResponse]
 	restore        *connect.Client[v1.RestoreRequest, v1.RestoreResponse]
+	putArtifact    *connect.Client[v1.PutArtifactRequest, v1.PutArtifactResponse]
+	setIndexValues *connect.Client[v1.SetIndexValuesRequest, v1.SetIndexValuesResponse]
 	startCheck     *connect.Client[v1.StartCheckRequest, v1.StartCheckResponse]
 	getCheck       *connect.Client[v1.GetCheckRequest, v1.GetCheckResponse]
 	getStats       *connect.Client[v1.GetStatsRequest, v1.GetStatsResponse]
@@ -477,6 +501,24 @@ func (c *workbenchServiceClient) Restore(ctx context.Context, req *v1.RestoreReq
 	return nil, err
 }
 
+// PutArtifact calls sawhorse.workbench.v1.WorkbenchService.PutArtifact.
+func (c *workbenchServiceClient) PutArtifact(ctx context.Context, req *v1.PutArtifactRequest) (*v1.PutArtifactResponse, error) {
+	response, err := c.putArtifact.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
+// SetIndexValues calls sawhorse.workbench.v1.WorkbenchService.SetIndexValues.
+func (c *workbenchServiceClient) SetIndexValues(ctx context.Context, req *v1.SetIndexValuesRequest) (*v1.SetIndexValuesResponse, error) {
+	response, err := c.setIndexValues.CallUnary(ctx, connect.NewRequest(req))
+	if response != nil {
+		return response.Msg, err
+	}
+	return nil, err
+}
+
 // StartCheck calls sawhorse.workbench.v1.WorkbenchService.StartCheck.
 func (c *workbenchServiceClient) StartCheck(ctx context.Context, req *v1.StartCheckRequest) (*v1.StartCheckResponse, error) {
 	response, err := c.startCheck.CallUnary(ctx, connect.NewRequest(req))
@@ -550,6 +592,10 @@ type WorkbenchServiceHandler interface {
 	SnapshotList(context.Context, *v1.SnapshotListRequest) (*v1.SnapshotListResponse, error)
 	// Bring a snapshot (at_snapshot) or a commit (at_commit) back as a new workbench.
 	Restore(context.Context, *v1.RestoreRequest) (*v1.RestoreResponse, error)
+	// Store a file at any path, with its description.
+	PutArtifact(context.Context, *v1.PutArtifactRequest) (*v1.PutArtifactResponse, error)
+	// Set the custom fields of a file.
+	SetIndexValues(context.Context, *v1.SetIndexValuesRequest) (*v1.SetIndexValuesResponse, error)
 	// Begin a check of the whole store in the background, or report on the one that runs.
 	StartCheck(context.Context, *v1.StartCheckRequest) (*v1.StartCheckResponse, error)
 	// Report on the latest check of the store.
@@ -673,6 +719,18 @@ func NewWorkbenchServiceHandler(svc WorkbenchServiceHandler, opts ...connect.Han
 		connect.WithSchema(workbenchServiceMethods.ByName("Restore")),
 		connect.WithHandlerOptions(opts...),
 	)
+	workbenchServicePutArtifactHandler := connect.NewUnaryHandlerSimple(
+		WorkbenchServicePutArtifactProcedure,
+		svc.PutArtifact,
+		connect.WithSchema(workbenchServiceMethods.ByName("PutArtifact")),
+		connect.WithHandlerOptions(opts...),
+	)
+	workbenchServiceSetIndexValuesHandler := connect.NewUnaryHandlerSimple(
+		WorkbenchServiceSetIndexValuesProcedure,
+		svc.SetIndexValues,
+		connect.WithSchema(workbenchServiceMethods.ByName("SetIndexValues")),
+		connect.WithHandlerOptions(opts...),
+	)
 	workbenchServiceStartCheckHandler := connect.NewUnaryHandlerSimple(
 		WorkbenchServiceStartCheckProcedure,
 		svc.StartCheck,
@@ -729,6 +787,10 @@ func NewWorkbenchServiceHandler(svc WorkbenchServiceHandler, opts ...connect.Han
 			workbenchServiceSnapshotListHandler.ServeHTTP(w, r)
 		case WorkbenchServiceRestoreProcedure:
 			workbenchServiceRestoreHandler.ServeHTTP(w, r)
+		case WorkbenchServicePutArtifactProcedure:
+			workbenchServicePutArtifactHandler.ServeHTTP(w, r)
+		case WorkbenchServiceSetIndexValuesProcedure:
+			workbenchServiceSetIndexValuesHandler.ServeHTTP(w, r)
 		case WorkbenchServiceStartCheckProcedure:
 			workbenchServiceStartCheckHandler.ServeHTTP(w, r)
 		case WorkbenchServiceGetCheckProcedure:
@@ -814,6 +876,14 @@ func (UnimplementedWorkbenchServiceHandler) SnapshotList(context.Context, *v1.Sn
 
 func (UnimplementedWorkbenchServiceHandler) Restore(context.Context, *v1.RestoreRequest) (*v1.RestoreResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sawhorse.workbench.v1.WorkbenchService.Restore is not implemented"))
+}
+
+func (UnimplementedWorkbenchServiceHandler) PutArtifact(context.Context, *v1.PutArtifactRequest) (*v1.PutArtifactResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sawhorse.workbench.v1.WorkbenchService.PutArtifact is not implemented"))
+}
+
+func (UnimplementedWorkbenchServiceHandler) SetIndexValues(context.Context, *v1.SetIndexValuesRequest) (*v1.SetIndexValuesResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("sawhorse.workbench.v1.WorkbenchService.SetIndexValues is not implemented"))
 }
 
 func (UnimplementedWorkbenchServiceHandler) StartCheck(context.Context, *v1.StartCheckRequest) (*v1.StartCheckResponse, error) {
