@@ -121,27 +121,26 @@ func (w *Workbench) Aggregate(ctx context.Context, req *op.WorkbenchAggregateReq
 	if len(by) == 0 {
 		open([op.LimitQueryMaxGroupKeys]scalar{})
 	}
-	q := query{t: t, scope: s, predicates: ps}
-	err = w.store.View(ctx, t.root, func(v *kv.View) error {
-		return q.each(ctx, v, func(r *row) error {
-			a.InputMatchCount++
-			var k [op.LimitQueryMaxGroupKeys]scalar
-			for i, f := range by {
-				k[i] = r.value(f)
+	c := crawl{tool: "aggregate"}
+	q := query{t: t, scope: s, predicates: ps, read: func(ctx context.Context, fn func(v *kv.View) error) error { return w.readCrawl(ctx, t, &c, nil, fn) }}
+	err = q.each(ctx, func(r *row) error {
+		a.InputMatchCount++
+		var k [op.LimitQueryMaxGroupKeys]scalar
+		for i, f := range by {
+			k[i] = r.value(f)
+		}
+		g := groups[k]
+		if g == nil {
+			if len(groups) >= int(op.LimitQueryMaxDistinct) {
+				return invalid("$.group_by", fmt.Sprintf("must give at most %d groups; narrow the scope", op.LimitQueryMaxDistinct))
 			}
-			g := groups[k]
-			if g == nil {
-				if len(groups) >= int(op.LimitQueryMaxDistinct) {
-					return invalid("$.group_by", fmt.Sprintf("must give at most %d groups; narrow the scope", op.LimitQueryMaxDistinct))
-				}
-				g = open(k)
-			}
-			for i := range ms {
-				g.sums[i].add(&ms[i], r)
-			}
-			return nil
-		})
-	})
+			g = open(k)
+		}
+		for i := range ms {
+			g.sums[i].add(&ms[i], r)
+		}
+		return nil
+	}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -40,9 +40,8 @@ func (w *Workbench) Catalog(ctx context.Context, req *op.WorkbenchCatalogRequest
 			there = ok
 			return err
 		}
-		lower, upper, o := spaceBounds(keys.SpaceWorkbenchMarker, t.root.ID())
-		o.Limit = 1
-		it := v.Scan(lower, upper, o)
+		lower, upper := keys.SpaceBounds(keys.SpaceWorkbenchMarker, t.root.ID())
+		it := v.Scan(lower, upper, kv.ScanOptions{Limit: 1})
 		defer func() { _ = it.Close() }()
 		there = it.Next()
 		return it.Err()

@@ -71,13 +71,15 @@
 //	      on after a crash is made from what is stored, and published only if the
 //	      digest of all its parts is the first request's.
 //	WB-23 All of one query's answer, counts and facets too, is of one revision, and
-//	      every page of a search is of the first one's.
+//	      every page of a search is of the first one's. No View of a query lasts
+//	      longer than some thousands of keys.
 //	WB-24 A query finds the files that a reading of all records of its scope would
 //	      find, whichever index it goes by: index rows only name candidates, and
 //	      each one's marker and record are looked at.
-//	WB-25 A query by an index looks at no more than a constant times the candidates
-//	      of its most selective predicate, and one of a scope at no more than a
-//	      constant times the scope, while either is within the last probe.
+//	WB-25 A query looks at no more than a constant times the candidates of its
+//	      most selective index, or a constant times its scope, whichever is less.
+//	      All predicates on a field narrow its candidates together, and those on
+//	      path and workbench_id narrow the scope.
 //	WB-26 What a query keeps is bounded by its page, and by the distinct values of
 //	      facets and groups; more of those than the limit are refused.
 //	WB-27 A crawl hold has one hold, on its revision and its prefix, and a timer

@@ -66,13 +66,12 @@ func (w *Workbench) Looks(ctx context.Context, req *op.WorkbenchSearchRequest) (
 	if err != nil {
 		return 0, 0, err
 	}
-	q := query{t: t, scope: s, predicates: ps}
-	err = w.store.View(ctx, t.root, func(v *kv.View) error {
-		return q.each(ctx, v, func(*row) error {
-			hits++
-			return nil
-		})
-	})
+	c := crawl{tool: "search"}
+	q := query{t: t, scope: s, predicates: ps, read: func(ctx context.Context, fn func(v *kv.View) error) error { return w.readCrawl(ctx, t, &c, nil, fn) }}
+	err = q.each(ctx, func(*row) error {
+		hits++
+		return nil
+	}, nil)
 	return hits, q.visited, err
 }
 
@@ -259,4 +258,37 @@ func GrepAnchorAgain(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	return a.append(nil), nil
+}
+
+// PredicateCovers parses a predicate and makes a file of some values; it fails
+// when the file satisfies the predicate and the predicate's keys leave it out.
+func PredicateCovers(p op.WorkbenchPredicate, content string, n uint64) error {
+	ps, err := parsePredicates([]op.WorkbenchPredicate{p})
+	if err != nil {
+		return nil
+	}
+	q := ps[0]
+	r := row{id: "wb1", path: "outputs/" + strings.ReplaceAll(content, "\x00", ""), file: record.File{Generation: n, ContentType: content}}
+	if !keys.ValidPath(r.path) {
+		r.path = "outputs/a"
+	}
+	r.file.Body.Length = int64(n &^ (1 << 63))
+	r.file.Body.SHA256[0], r.file.Body.SHA256[1] = byte(n), byte(n>>8)
+	if !q.holds(&r) || q.field.indexSpace() == 0 && q.field.inRecord() {
+		return nil
+	}
+	ss, ok := q.spans()
+	if !ok {
+		return nil
+	}
+	encoded, ok := q.field.encode(r.value(q.field))
+	if !ok || len(intersect(ss, []span{only(encoded)})) == 0 {
+		return fmt.Errorf("%s %s %s leaves out %+v", p.Field, p.Op, p.Value, r)
+	}
+	for i := 1; i < len(ss); i++ {
+		if ss[i-1].upper == nil || string(ss[i-1].upper) > string(ss[i].lower) {
+			return fmt.Errorf("%s %s %s: spans are not in order", p.Field, p.Op, p.Value)
+		}
+	}
+	return nil
 }

@@ -67,7 +67,11 @@ func fieldsOf(member string, ids []string, limit int) ([]field, error) {
 	return fs, nil
 }
 
-// row is a file as queries see it. The file's body aliases memory of the View.
+// inRecord reports whether the field is in a file's record, and not in its key.
+func (f field) inRecord() bool { return f != fieldPath && f != fieldWorkbench }
+
+// row is a file as queries see it. The file's body aliases memory of the View;
+// a query that is bare leaves the file out.
 type row struct {
 	id, path string
 	file     record.File

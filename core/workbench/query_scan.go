@@ -1,11 +1,12 @@
 package workbench
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 
-	"github.com/sawhorse-dev/sawhorse/core/canon"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
 	"github.com/sawhorse-dev/sawhorse/core/record"
@@ -48,312 +49,338 @@ func (s scope) within(path string) bool {
 		len(path) > len(s.full) && path[len(s.full)] == '/' && strings.HasPrefix(path, s.full)
 }
 
-// The candidates of the indexes and the rows of the scope are counted up to a
-// limit that grows from firstProbe to lastProbe, until one of the counts ends.
-const (
-	firstProbe = 256
-	lastProbe  = 64 << 10
-)
-
-// probeStep is what the limit grows by, so that all counting together costs
-// little more than the last round of it.
-const probeStep = 4
-
-// scopeRows is how many rows of the scope can be read while one candidate of an
-// index is looked up.
-const scopeRows = 2
+// viewRows is how many keys one View is used for: a query over many files keeps
+// none open for long.
+const viewRows = 4096
 
 // checkEvery is how many rows are visited between two looks at the context.
 const checkEvery = 1024
 
-// query goes over the rows of a scope that satisfy all predicates, at the
-// revision of v.
+// query goes over the rows of a scope that satisfy all predicates, at one
+// revision and in short Views.
 type query struct {
 	t          *tenant
 	scope      scope
 	predicates []predicate
+	// read runs fn in a View; all Views of a query are of one revision.
+	read func(ctx context.Context, fn func(v *kv.View) error) error
+	// bare says that of a match only its workbench and path are asked for.
+	bare bool
+	// ids and paths are what the predicates leave of the scope, as keys hold it.
+	ids, paths []span
 	// visited is how many keys and rows were looked at.
 	visited int
 }
 
-// each calls fn with every match, in no particular order. The row is fn's until
-// it returns.
-func (q *query) each(ctx context.Context, v *kv.View, fn func(r *row) error) error {
-	if !q.narrow() {
+// source is a workbench of the scope.
+type source struct {
+	id string
+	in keys.Incarnation
+}
+
+// piece is a range of keys to go through: of path records of a workbench, or of
+// an index when it has none.
+type piece struct {
+	span
+	of source
+}
+
+// each calls fn with every match, in no particular order, and then end in the
+// last of its Views. The row is fn's until it returns.
+func (q *query) each(ctx context.Context, fn func(r *row) error, end func(v *kv.View) error) error {
+	q.narrow()
+	var w *walk
+	least := q.chooser(ctx)
+	// Most queries need no other View than the first.
+	err := q.read(ctx, func(v *kv.View) error {
+		c, decided, err := least.choose(v, firstProbe)
+		if err != nil || !decided {
+			return err
+		}
+		w = q.begin(ctx, c, fn, end)
+		return w.part(v)
+	})
+	for limit := firstProbe * probeStep; err == nil && w == nil; limit *= probeStep {
+		c, decided, failed := least.choose(nil, limit)
+		if err = failed; decided {
+			w = q.begin(ctx, c, fn, end)
+		}
+	}
+	for err == nil && !w.over {
+		err = q.read(ctx, w.part)
+	}
+	return err
+}
+
+// begin starts to go through candidates, or through the records of the scope when
+// they are nil.
+func (q *query) begin(ctx context.Context, c *candidates, fn func(r *row) error, end func(v *kv.View) error) *walk {
+	if c == nil {
+		return &walk{q: q, ctx: ctx, feed: &records{q: q}, visit: q.offerRecord(fn), end: end}
+	}
+	return &walk{q: q, ctx: ctx, feed: &indexed{c: c}, visit: q.offerIndexed(fn), end: end}
+}
+
+// narrow draws in what is looked at around the workbenches and paths that the
+// predicates demand; of nothing, nothing is left.
+func (q *query) narrow() {
+	q.ids, q.paths = everything(), everything()
+	if q.scope.id != "" {
+		q.ids = []span{only(keys.AppendText(nil, q.scope.id))}
+	}
+	if q.scope.full != "" {
+		inside := keys.AppendPathInside(nil, q.scope.full)
+		q.paths = reach(inside, keys.AppendEnd(nil, inside))
+	}
+	for i := range q.predicates {
+		p := &q.predicates[i]
+		if p.op == "not_exists" {
+			q.ids, q.paths = nil, nil
+			return
+		}
+		switch p.field {
+		case fieldWorkbench:
+			if ss, ok := p.spans(); ok {
+				q.ids = intersect(q.ids, ss)
+			}
+		case fieldPath:
+			if ss, ok := p.spans(); ok {
+				q.paths = intersect(q.paths, ss)
+			}
+		}
+	}
+}
+
+// feed gives the pieces that a walk goes through, some at a time and all in one
+// space; none when there are no more.
+type feed interface {
+	next(v *kv.View) ([]piece, error)
+}
+
+// someSources is how many workbenches are looked up at one time.
+const someSources = 256
+
+// records feeds the path records of the scope, in the order of workbenches and
+// paths.
+type records struct {
+	q     *query
+	at    int    // in q.ids
+	lower []byte // where in it to go on; nil at its beginning
+}
+
+func (f *records) next(v *kv.View) ([]piece, error) {
+	root := f.q.t.root.ID()
+	var out []piece
+	for f.at < len(f.q.ids) && len(out) < someSources {
+		ids := f.q.ids[f.at]
+		if ids.one {
+			f.at++
+			s, ok, err := f.q.source(v, ids)
+			if err != nil {
+				return nil, err
+			} else if ok {
+				out = f.q.records(out, s)
+			}
+			continue
+		}
+		markers := within(keys.AppendPrefix(nil, keys.SpaceWorkbenchMarker, root), ids)
+		if f.lower != nil {
+			markers.lower = f.lower
+		}
+		it := v.Scan(markers.lower, markers.upper, kv.ScanOptions{Limit: someSources})
+		n := 0
+		for ; it.Next(); n++ {
+			f.lower = append(append(f.lower[:0], it.Key()...), 0)
+			_, id, err := keys.CutWorkbenchMarker(it.Key())
+			if err != nil {
+				return nil, errors.Join(corrupt(err), it.Close())
+			}
+			m, err := record.DecodeWorkbench(it.Value().Bytes)
+			if err != nil {
+				return nil, errors.Join(corrupt(err), it.Close())
+			}
+			out = f.q.records(out, source{id, m.Incarnation})
+		}
+		if err := it.Close(); err != nil {
+			return nil, err
+		}
+		f.q.visited += n
+		if n < someSources {
+			f.at, f.lower = f.at+1, nil
+		}
+	}
+	return out, nil
+}
+
+// source returns the workbench of a span of ids that is one.
+func (q *query) source(v *kv.View, ids span) (source, bool, error) {
+	id, _, err := keys.CutText(nil, ids.lower)
+	if err != nil || jail.CheckID(string(id)) != nil {
+		return source{}, false, nil // an operand that is no id
+	}
+	in, ok, err := q.t.see(v, string(id))
+	return source{string(id), in}, ok, err
+}
+
+// records appends the pieces with the path records of a workbench.
+func (q *query) records(dst []piece, s source) []piece {
+	rows := keys.AppendPathRecords(nil, q.t.root.ID(), s.in)
+	for _, paths := range q.paths {
+		dst = append(dst, piece{within(rows, paths), s})
+	}
+	return dst
+}
+
+// within is a span behind a prefix.
+func within(prefix []byte, s span) span {
+	out := span{lower: append(bytes.Clone(prefix), s.lower...), one: s.one}
+	if s.upper != nil {
+		out.upper = append(bytes.Clone(prefix), s.upper...)
+	} else {
+		out.upper = keys.AppendEnd(nil, prefix)
+	}
+	return out
+}
+
+// errEnough ends a walk.
+var errEnough = errors.New("workbench: looked at enough")
+
+// walk goes through the rows of pieces, part by part.
+type walk struct {
+	q    *query
+	ctx  context.Context
+	feed feed
+	// visit may read the row at which it is until it returns; errEnough ends the
+	// walk and is no error.
+	visit func(v *kv.View, s *source, it *kv.Iter) error
+	// end, when there is one, is called in the View that comes to the end.
+	end  func(v *kv.View) error
+	rest []piece
+	over bool
+	most int // rows that a part looks at; 0 means viewRows
+}
+
+// part goes on with the walk as long as one View may be used.
+func (w *walk) part(v *kv.View) error {
+	for left := cmp.Or(w.most, viewRows); left > 0; {
+		if len(w.rest) == 0 {
+			var err error
+			if w.rest, err = w.feed.next(v); err != nil {
+				return err
+			}
+		}
+		if len(w.rest) > 0 {
+			err := w.some(v, &left)
+			if err == nil {
+				continue
+			} else if !errors.Is(err, errEnough) {
+				return err
+			}
+		}
+		w.over = true
+		if w.end != nil {
+			return w.end(v)
+		}
 		return nil
 	}
-	prefixes, ok, err := q.choose(ctx, v)
-	if err != nil {
-		return err
+	return nil
+}
+
+// some goes through the pieces that are at hand, as long as left allows.
+func (w *walk) some(v *kv.View, left *int) error {
+	lower, upper := keys.SpaceBounds(w.rest[0].lower[0], w.q.t.root.ID())
+	if len(w.rest) == 1 {
+		lower, upper = w.rest[0].lower, w.rest[0].upper
 	}
-	if !ok {
-		return q.workbenches(v, func(id string, in keys.Incarnation) error { return q.byPath(ctx, v, id, in, fn) })
-	}
-	for _, p := range prefixes {
-		if err := q.byIndex(ctx, v, p, fn); err != nil {
+	it := v.Scan(lower, upper, kv.ScanOptions{})
+	defer func() { _ = it.Close() }()
+	for ; len(w.rest) > 0 && *left > 0; w.rest = w.rest[1:] {
+		p := &w.rest[0]
+		if err := w.step(left); err != nil {
+			return err
+		}
+		for ok := it.SeekGE(p.lower); ok && bytes.Compare(it.Key(), p.upper) < 0; ok = it.Next() {
+			if err := w.step(left); err != nil {
+				return err
+			}
+			if err := w.visit(v, &p.of, it); err != nil {
+				return err
+			}
+			if *left <= 0 {
+				p.lower = append(bytes.Clone(it.Key()), 0)
+				return it.Err()
+			}
+		}
+		if err := it.Err(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// narrow draws the scope in around a workbench or a path that a predicate
-// demands. It reports false when there can be no match.
-func (q *query) narrow() bool {
-	for i := range q.predicates {
-		p := &q.predicates[i]
-		if len(p.operands) != 1 || p.op != "eq" && p.op != "in" {
-			if p.op == "in" && len(p.operands) == 0 || p.op == "not_exists" {
-				return false
-			}
-			continue
-		}
-		o := p.operands[0]
-		switch p.field {
-		case fieldWorkbench:
-			if o.kind != kindString || jail.CheckID(o.text) != nil || q.scope.id != "" && q.scope.id != o.text {
-				return false
-			}
-			q.scope.id = o.text
-		case fieldPath:
-			if o.kind != kindString || !keys.ValidPath(o.text) || !q.scope.within(o.text) {
-				return false
-			}
-			q.scope.full = o.text
-		}
+func (w *walk) step(left *int) error {
+	*left--
+	if w.q.visited++; w.q.visited%checkEvery == 0 && w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
 	}
-	return true
+	return nil
 }
 
-// workbenches calls fn with each workbench of the scope that is there.
-func (q *query) workbenches(v *kv.View, fn func(id string, in keys.Incarnation) error) error {
-	if q.scope.id != "" {
-		in, ok, err := q.t.see(v, q.scope.id)
-		if err != nil || !ok {
-			return err
-		}
-		return fn(q.scope.id, in)
-	}
-	it := v.Scan(spaceBounds(keys.SpaceWorkbenchMarker, q.t.root.ID()))
-	defer func() { _ = it.Close() }()
-	for it.Next() {
-		_, id, err := keys.CutWorkbenchMarker(it.Key())
+// offerRecord gives a path record's row to fn if it is a match.
+func (q *query) offerRecord(fn func(r *row) error) func(v *kv.View, s *source, it *kv.Iter) error {
+	return func(_ *kv.View, s *source, it *kv.Iter) error {
+		_, _, path, err := keys.CutPathRecord(it.Key())
 		if err != nil {
 			return corrupt(err)
 		}
-		m, err := record.DecodeWorkbench(it.Value().Bytes)
-		if err != nil {
-			return corrupt(err)
-		}
-		if err := fn(id, m.Incarnation); err != nil {
-			return err
-		}
-	}
-	return it.Err()
-}
-
-func spaceBounds(space byte, root uint32) (lower, upper []byte, o kv.ScanOptions) {
-	lower, upper = keys.SpaceBounds(space, root)
-	return lower, upper, kv.ScanOptions{}
-}
-
-// choose returns what the index keys of all candidates begin with, for the
-// predicate of the fewest candidates; not ok when no predicate has an index, or
-// when reading the scope itself is less work.
-func (q *query) choose(ctx context.Context, v *kv.View) (best [][]byte, ok bool, err error) {
-	var usable [][][]byte
-	for i := range q.predicates {
-		if prefixes, has := q.prefixes(&q.predicates[i]); has {
-			usable = append(usable, prefixes)
-		}
-	}
-	if len(usable) == 0 {
-		return nil, false, nil
-	}
-	for limit := firstProbe; ; limit *= probeStep {
-		fewest := limit + 1
-		for _, prefixes := range usable {
-			n := 0
-			for _, p := range prefixes {
-				if n, err = q.count(ctx, v, p, n, fewest); err != nil {
-					return nil, false, err
-				}
-			}
-			if n < fewest {
-				best, fewest = prefixes, n
-			}
-		}
-		n, most := 0, min(fewest, limit)*scopeRows
-		err := q.workbenches(v, func(_ string, in keys.Incarnation) error {
-			if n++; n > most {
-				return errEnough
-			}
-			n, err = q.count(ctx, v, q.pathRecords(in), n, most+1)
-			return err
-		})
-		switch {
-		case err != nil && !errors.Is(err, errEnough):
-			return nil, false, err
-		case n <= most:
-			return nil, false, nil
-		case best != nil:
-			return best, true, nil
-		case limit == lastProbe:
-			return usable[0], true, nil
-		}
+		return q.offer(&row{id: s.id, path: path}, it.Value().Bytes, fn)
 	}
 }
 
-// errEnough ends a count.
-var errEnough = errors.New("workbench: counted enough")
-
-// count adds the keys behind a prefix to n, until n is limit.
-func (q *query) count(ctx context.Context, v *kv.View, prefix []byte, n, limit int) (int, error) {
-	if n >= limit {
-		return n, nil
-	}
-	it := v.Scan(prefix, keys.AppendEnd(nil, prefix), kv.ScanOptions{Limit: limit - n})
-	defer func() { _ = it.Close() }()
-	for n < limit && it.Next() {
-		n++
-		if err := q.step(ctx); err != nil {
-			return n, err
-		}
-	}
-	return n, it.Err()
-}
-
-// pathRecords is what the keys of the scope's files in a workbench begin with.
-func (q *query) pathRecords(in keys.Incarnation) []byte {
-	k := keys.AppendPathRecords(nil, q.t.root.ID(), in)
-	if q.scope.full != "" {
-		k = keys.AppendPathInside(k, q.scope.full)
-	}
-	return k
-}
-
-func (q *query) prefixes(p *predicate) ([][]byte, bool) {
-	if p.op != "eq" && p.op != "in" {
-		return nil, false
-	}
-	root := q.t.root.ID()
-	out := make([][]byte, 0, len(p.operands))
-	for _, o := range p.operands {
-		var k []byte
-		switch p.field {
-		case fieldDigest:
-			d, err := canon.ParseDigestURI(o.text)
-			if err != nil || o.kind != kindString {
-				continue // no body has such a digest
-			}
-			k = keys.AppendFixed(keys.AppendPrefix(k, keys.SpaceIndexDigest, root), d[:])
-		case fieldType:
-			if o.kind == kindNull {
-				continue
-			}
-			k = keys.AppendText(keys.AppendPrefix(k, keys.SpaceIndexType, root), o.text[:min(len(o.text), keys.IndexTextLen)])
-		case fieldGeneration, fieldSize:
-			if o.kind == kindNull {
-				continue
-			}
-			space := keys.SpaceIndexSize
-			if p.field == fieldGeneration {
-				space = keys.SpaceIndexGeneration
-			}
-			k = keys.AppendUint64(keys.AppendPrefix(k, space, root), o.bits)
-		default:
-			return nil, false
-		}
-		if q.scope.id != "" {
-			k = keys.AppendText(k, q.scope.id)
-		}
-		// Two long texts may share what the index holds of them.
-		if !containsKey(out, k) {
-			out = append(out, k)
-		}
-	}
-	return out, true
-}
-
-func containsKey(ks [][]byte, k []byte) bool {
-	for _, have := range ks {
-		if string(have) == string(k) {
-			return true
-		}
-	}
-	return false
-}
-
-func (q *query) byIndex(ctx context.Context, v *kv.View, prefix []byte, fn func(r *row) error) error {
-	it := v.Scan(prefix, keys.AppendEnd(nil, prefix), kv.ScanOptions{})
-	defer func() { _ = it.Close() }()
-	for it.Next() {
+// offerIndexed gives the row that a key of an index names to fn if it is a match.
+func (q *query) offerIndexed(fn func(r *row) error) func(v *kv.View, s *source, it *kv.Iter) error {
+	var record []byte
+	return func(v *kv.View, _ *source, it *kv.Iter) error {
 		_, id, in, path, err := keys.CutIndexed(it.Key())
 		if err != nil {
 			return corrupt(err)
 		}
 		r := row{id: id, path: path}
 		if !q.scope.covers(&r) {
-			if err := q.step(ctx); err != nil {
-				return err
-			}
-			continue
+			return nil
 		}
 		// A row of a life that no marker names is not there.
 		now, ok, err := q.t.see(v, id)
-		if err != nil {
+		if err != nil || !ok || now != in {
 			return err
 		}
-		if !ok || now != in {
-			continue
-		}
-		if r.file, ok, err = q.t.file(v, in, path); err != nil {
-			return err
-		} else if !ok {
-			continue
-		}
-		if err := q.offer(ctx, &r, fn); err != nil {
+		record = keys.AppendPathRecord(record[:0], q.t.root.ID(), in, path)
+		value, ok, err := v.Get(record)
+		if err != nil || !ok {
 			return err
 		}
+		return q.offer(&r, value.Bytes, fn)
 	}
-	return it.Err()
 }
 
-func (q *query) byPath(ctx context.Context, v *kv.View, id string, in keys.Incarnation, fn func(r *row) error) error {
-	lower := q.pathRecords(in)
-	it := v.Scan(lower, keys.AppendEnd(nil, lower), kv.ScanOptions{})
-	defer func() { _ = it.Close() }()
-	for it.Next() {
-		_, _, path, err := keys.CutPathRecord(it.Key())
-		if err != nil {
-			return corrupt(err)
-		}
-		f, err := record.DecodeFile(it.Value().Bytes)
-		if err != nil {
-			return corrupt(err)
-		}
-		if err := q.offer(ctx, &row{id: id, path: path, file: f}, fn); err != nil {
-			return err
-		}
-	}
-	return it.Err()
-}
-
-func (q *query) offer(ctx context.Context, r *row, fn func(r *row) error) error {
-	if err := q.step(ctx); err != nil {
-		return err
-	}
+func (q *query) offer(r *row, value []byte, fn func(r *row) error) (err error) {
+	decoded := false
 	for i := range q.predicates {
-		if !q.predicates[i].holds(r) {
+		p := &q.predicates[i]
+		if !decoded && p.field.inRecord() {
+			if r.file, err = record.DecodeFile(value); err != nil {
+				return corrupt(err)
+			}
+			decoded = true
+		}
+		if !p.holds(r) {
 			return nil
 		}
 	}
-	return fn(r)
-}
-
-func (q *query) step(ctx context.Context) error {
-	if q.visited++; q.visited%checkEvery == 0 && ctx.Err() != nil {
-		return context.Cause(ctx)
+	if !decoded && !q.bare {
+		if r.file, err = record.DecodeFile(value); err != nil {
+			return corrupt(err)
+		}
 	}
-	return nil
+	return fn(r)
 }

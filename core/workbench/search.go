@@ -82,44 +82,44 @@ func (w *Workbench) Search(ctx context.Context, req *op.WorkbenchSearchRequest) 
 	if err != nil {
 		return nil, err
 	}
-	var a *op.WorkbenchSearchResult
-	var page []*hit
-	err = w.readCrawl(ctx, t, &c, nil, func(v *kv.View) error {
-		a = &op.WorkbenchSearchResult{Path: w.present(s), Matches: []op.WorkbenchSearchMatch{}, Facets: []op.WorkbenchFacet{}}
-		page = page[:0]
-		var after *hit
-		if req.Cursor != nil {
-			if after, err = t.anchor(v, c.anchor, order); err != nil {
-				return err
-			}
-		}
-		counts := newTallies(facets)
-		q := query{t: t, scope: s, predicates: ps}
-		err := q.each(ctx, v, func(r *row) error {
-			a.MatchCount++
-			if err := counts.add(r); err != nil {
-				return err
-			}
-			h := hitOf(r, order)
-			if after != nil && compareHits(order, h, after) <= 0 {
-				return nil
-			}
-			at, _ := slices.BinarySearchFunc(page, h, func(x, y *hit) int { return compareHits(order, x, y) })
-			if at > limit {
-				return nil
-			}
-			h.values = r.appendValues(nil, shown)
-			if page = slices.Insert(page, at, h); len(page) > limit+1 {
-				page = page[:limit+1]
-			}
-			return nil
+	read := func(ctx context.Context, fn func(v *kv.View) error) error { return w.readCrawl(ctx, t, &c, nil, fn) }
+	var after *hit
+	if req.Cursor != nil {
+		err := read(ctx, func(v *kv.View) (err error) {
+			after, err = t.anchor(v, c.anchor, order)
+			return err
 		})
-		a.Facets = counts.facets()
-		return err
-	})
+		if err != nil {
+			return nil, err
+		}
+	}
+	a := &op.WorkbenchSearchResult{Path: w.present(s), Matches: []op.WorkbenchSearchMatch{}}
+	var page []*hit
+	counts := newTallies(facets)
+	q := query{t: t, scope: s, predicates: ps, read: read}
+	err = q.each(ctx, func(r *row) error {
+		a.MatchCount++
+		if err := counts.add(r); err != nil {
+			return err
+		}
+		h := hitOf(r, order)
+		if after != nil && compareHits(order, h, after) <= 0 {
+			return nil
+		}
+		at, _ := slices.BinarySearchFunc(page, h, func(x, y *hit) int { return compareHits(order, x, y) })
+		if at > limit {
+			return nil
+		}
+		h.values = r.appendValues(nil, shown)
+		if page = slices.Insert(page, at, h); len(page) > limit+1 {
+			page = page[:limit+1]
+		}
+		return nil
+	}, nil)
 	if err != nil {
 		return nil, err
 	}
+	a.Facets = counts.facets()
 	if len(page) > limit {
 		page = page[:limit]
 		last := page[limit-1]
