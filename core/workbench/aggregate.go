@@ -111,6 +111,11 @@ func (w *Workbench) Aggregate(ctx context.Context, req *op.WorkbenchAggregateReq
 	if err != nil {
 		return nil, err
 	}
+	leave, err := w.queries.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	a := &op.WorkbenchAggregateResult{Path: w.present(s), Groups: []op.WorkbenchAggregateGroup{}}
 	groups := make(map[[op.LimitQueryMaxGroupKeys]scalar]*group)
 	open := func(k [op.LimitQueryMaxGroupKeys]scalar) *group {

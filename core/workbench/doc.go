@@ -108,13 +108,17 @@
 //	      first: full identity and initialization are compared, never the short
 //	      operation id alone.
 //
-//	WB-36 A bounded number of calls of grep runs at one time, and of find; a bounded
-//	      number waits, and gives up with its caller. Others are refused at once. A
-//	      call of grep ends its page after a bounded time, inside of a file too.
+//	WB-36 A bounded number of calls of grep runs at one time, of find, and of
+//	      search, aggregate and catalog together; a bounded number waits, and gives
+//	      up with its caller. Others are refused at once. A call of grep ends its
+//	      page after a bounded time, inside of a file too.
 //	WB-37 A list of snapshots has a bounded size, whatever was minted: it holds the
 //	      newest that are not over, and then the newest that are.
 //	WB-38 A page of a listing at a snapshot that is shown again is what it was, at
 //	      the snapshot only, and only as long as the snapshot can be read.
+//	WB-39 A search keeps its matches of many pages, in bounded memory for all
+//	      searches, and looks for them again when they are gone or used up. No
+//	      answer depends on it.
 //
 // A Workbench is safe for concurrent use.
 package workbench

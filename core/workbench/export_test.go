@@ -292,3 +292,9 @@ func PredicateCovers(p op.WorkbenchPredicate, content string, n uint64) error {
 	}
 	return nil
 }
+
+// ForgetSearches drops what is kept of searches that may go on.
+func (w *Workbench) ForgetSearches() { w.searches = searchCache{} }
+
+// SearchBytes is how much memory is kept of searches that may go on.
+func (w *Workbench) SearchBytes() int { return w.searches.bytes }

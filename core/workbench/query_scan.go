@@ -66,6 +66,11 @@ type query struct {
 	read func(ctx context.Context, fn func(v *kv.View) error) error
 	// bare says that of a match only its workbench and path are asked for.
 	bare bool
+	// after, when it is set, is a place that all matches which are asked for follow
+	// in the order of workbenches and paths.
+	after *place
+	// inOrder says that the matches come in that order. It is set before the first.
+	inOrder bool
 	// ids and paths are what the predicates leave of the scope, as keys hold it.
 	ids, paths []span
 	// visited is how many keys and rows were looked at.
@@ -116,6 +121,7 @@ func (q *query) each(ctx context.Context, fn func(r *row) error, end func(v *kv.
 // they are nil.
 func (q *query) begin(ctx context.Context, c *candidates, fn func(r *row) error, end func(v *kv.View) error) *walk {
 	if c == nil {
+		q.inOrder = true
 		return &walk{q: q, ctx: ctx, feed: &records{q: q}, visit: q.offerRecord(fn), end: end}
 	}
 	return &walk{q: q, ctx: ctx, feed: &indexed{c: c}, visit: q.offerIndexed(fn), end: end}
@@ -127,6 +133,9 @@ func (q *query) narrow() {
 	q.ids, q.paths = everything(), everything()
 	if q.scope.id != "" {
 		q.ids = []span{only(keys.AppendText(nil, q.scope.id))}
+	}
+	if q.after != nil {
+		q.ids = intersect(q.ids, reach(keys.AppendText(nil, q.after.id), nil))
 	}
 	if q.scope.full != "" {
 		inside := keys.AppendPathInside(nil, q.scope.full)
@@ -225,7 +234,11 @@ func (q *query) source(v *kv.View, ids span) (source, bool, error) {
 // records appends the pieces with the path records of a workbench.
 func (q *query) records(dst []piece, s source) []piece {
 	rows := keys.AppendPathRecords(nil, q.t.root.ID(), s.in)
-	for _, paths := range q.paths {
+	wanted := q.paths
+	if q.after != nil && q.after.id == s.id {
+		wanted = intersect(wanted, reach(append(keys.AppendPath(nil, q.after.path), 0), nil))
+	}
+	for _, paths := range wanted {
 		dst = append(dst, piece{within(rows, paths), s})
 	}
 	return dst

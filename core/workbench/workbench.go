@@ -70,6 +70,9 @@ type Workbench struct {
 	sparse  sparsePages
 	greps   gate
 	finds   gate
+	queries gate
+	// searches is what is kept of searches that may go on.
+	searches searchCache
 	// snapshotList is how many bytes of records a list of snapshots has.
 	snapshotList int64
 	commits      flights[flightKey, *op.WorkbenchCommitResult]
@@ -129,6 +132,7 @@ func New(o Options) (*Workbench, error) {
 	w.grep = grepBudget{op.LimitGrepMaxCandidates, op.LimitGrepMaxFiles, op.LimitGrepMaxBytes}
 	w.greps = newGate(op.LimitCrawlMaxRunning, op.LimitCrawlMaxWaiting, "Too many calls of grep are running; try again shortly.")
 	w.finds = newGate(op.LimitCrawlMaxRunning, op.LimitCrawlMaxWaiting, "Too many calls of find are running; try again shortly.")
+	w.queries = newGate(op.LimitCrawlMaxRunning, op.LimitCrawlMaxWaiting, "Too many calls of search, aggregate and catalog are running; try again shortly.")
 	w.timers.Handle(timerSnapshot, w.snapshotDue)
 	w.timers.Handle(timerCrawl, w.crawlDue)
 	w.care.begin()
