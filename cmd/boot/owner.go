@@ -109,6 +109,7 @@ func (n *Node) Serve(ctx context.Context, listeners ...net.Listener) error {
 	watching, unwatch := context.WithCancel(ctx)
 	defer unwatch()
 	go n.watchEndpoint(watching)
+	go GiveBack(watching, n.clock)
 	return n.Server.Serve(ctx, append(listeners, n.local)...)
 }
 

@@ -75,7 +75,7 @@ func TestGrepEndsWithItsCaller(t *testing.T) {
 func TestConcurrentCrawlsAreBounded(t *testing.T) {
 	b := newBench(t)
 	b.put("a", "hit")
-	running := make(chan struct{}, 100)
+	running := make(chan struct{}, 1000)
 	hold := make(chan struct{})
 	b.OnStep(func(step string) {
 		if step == "grep.piece" {

@@ -106,7 +106,7 @@ const (
 	LimitCrawlMaxRunning int64 = 8
 	// LimitCrawlMaxWaiting, in calls: calls of grep that wait for that, and again calls of find; more are
 	// Unavailable (ours).
-	LimitCrawlMaxWaiting int64 = 32
+	LimitCrawlMaxWaiting int64 = 256
 	// LimitCrawlMaxHolds, in holds: revisions of one root that are kept for cursors beyond the history window
 	// (ours).
 	LimitCrawlMaxHolds int64 = 64
