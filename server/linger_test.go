@@ -75,6 +75,10 @@ func TestEarlyRefusalsReachClientsThatKeepSending(t *testing.T) {
 		{"on a full disk, in chunks", file + "new", -1, 507},
 		{"where something is", file + "there", sent, 409},
 		{"where something is, in chunks", file + "there", -1, 409},
+		{"where something is, of a client that comes once", file + "there HTTP/1.1\r\nConnection: close", sent, 409},
+		{"in chunks, of a client that comes once", file + "there HTTP/1.1\r\nConnection: close", -1, 409},
+		{"larger than the server stores, of HTTP/1.0", file + "new HTTP/1.0\r\nX-Old: yes", 2 << 30, 413},
+		{"with a malformed header", file + "new HTTP/1.1\r\nbroken", sent, 400},
 		{"under another section", "PUT /v1/workbenches/wb1/files/outputs/../x", sent, 400},
 		{"a call", "POST " + createPath, sent, 413},
 		{"a call, in chunks", "POST " + createPath, -1, 413},
@@ -100,7 +104,11 @@ func TestEarlyRefusalsReachClientsThatKeepSending(t *testing.T) {
 					framing = "Transfer-Encoding: chunked"
 					piece = fmt.Sprintf("%x\r\n%s\r\n", len(piece), piece)
 				}
-				if _, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s\r\n\r\n", x.request, host, framing); err != nil {
+				request := x.request
+				if !strings.Contains(request, " HTTP/") {
+					request += " HTTP/1.1"
+				}
+				if _, err := fmt.Fprintf(conn, "%s\r\nHost: %s\r\nContent-Type: application/json\r\n%s\r\n\r\n", request, host, framing); err != nil {
 					t.Fatal(err)
 				}
 				for n := 0; n < sent; n += 1 << 20 {
@@ -118,5 +126,52 @@ func TestEarlyRefusalsReachClientsThatKeepSending(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Over HTTP/2 the answer arrives before the stream is reset, and the connection goes on.
+func TestEarlyRefusalsOverHTTP2(t *testing.T) {
+	r := run(t, nil, func(o *server.Options) { o.API.Files = fullStore{} })
+	client := h2c()
+	for range 3 {
+		req, err := http.NewRequest(http.MethodPut, r.url+"/v1/workbenches/wb1/files/outputs/there", io.LimitReader(endless{}, 16<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != 409 || len(answer) == 0 {
+			t.Errorf("%d %q %v", resp.StatusCode, answer, err)
+		}
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// A peer that neither closes nor sends does not keep anybody: the end of its connection is nobody's wait.
+func TestLingeringKeepsNobody(t *testing.T) {
+	r := run(t, nil, func(o *server.Options) { o.API.Files = fullStore{} })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "PUT /v1/workbenches/wb1/files/outputs/there HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 9000000\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	// The whole answer and the end of it come, while the body does not.
+	answer, err := io.ReadAll(conn)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 409 ") {
+		t.Fatalf("%q, %v", answer, err)
+	}
+	r.stop()
+	if err := <-r.done; err != nil {
+		t.Error(err)
 	}
 }

@@ -159,6 +159,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header["X-Request-Id"] = id
 	w.Header()["X-Request-Id"] = id
 	defer s.recover(w, r, id[0])
+	mayLinger(r)
 	path := r.URL.Path
 	if err := s.guard.check(r); err != nil {
 		s.fail(w, r, err)
@@ -279,8 +280,8 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	hs := &http.Server{
 		Handler: s.Handler(), Protocols: &protocols, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaders,
-		BaseContext: func(net.Listener) context.Context { return base },
-		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: withClosing,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, len(listeners))
 	var serving sync.WaitGroup

@@ -29,6 +29,13 @@ const DefaultBudget = 256 << 20
 // Patience is how long a peer may stand still in the middle of a body.
 const Patience = 30 * time.Second
 
+// Bounds of lingering: how long a client that goes on sending is listened to after its answer, and how much of what it sends
+// is thrown away.
+const (
+	LingerFor  = 5 * time.Second
+	LingerMost = 64 << 20
+)
+
 // leastRate is how fast a body that is held in memory has to come, on the whole: a peer that trickles would otherwise
 // hold its share of the budget for as long as it likes. Bodies that are streamed hold none, and only must not stand still.
 const leastRate = 256 << 10 // bytes a second

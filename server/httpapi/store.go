@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
@@ -39,6 +40,9 @@ func (h *Handler) store(w http.ResponseWriter, r *http.Request, files op.Files, 
 	if err != nil {
 		hangUp(w, r, up)
 		h.Fail(w, r, op.AreaWorkbench, err)
+		if r.ProtoMajor > 1 && (up == nil || !up.paced.Ended()) {
+			discard(w, r)
+		}
 		return
 	}
 	res := op.WorkbenchPutFileResult{
@@ -73,6 +77,30 @@ func hangUp(w http.ResponseWriter, r *http.Request, up *upload) {
 		w.Header()["Connection"] = []string{"close"}
 	}
 }
+
+// discard lets an answer over HTTP/2 arrive before its stream is reset: some clients that are sending still drop it otherwise,
+// though they must not. Others stop sending and wait for the end, which then comes soon. Over HTTP/1.1 the connection sees to
+// that when it is closed.
+func discard(w http.ResponseWriter, r *http.Request) {
+	rc := http.NewResponseController(w)
+	if rc.Flush() != nil {
+		return
+	}
+	buf := make([]byte, 32<<10)
+	began := time.Now()
+	for left := int64(body.LingerMost); left > 0 && time.Since(began) < body.LingerFor; {
+		if rc.SetReadDeadline(time.Now().Add(stopped)) != nil {
+			return
+		}
+		n, err := r.Body.Read(buf)
+		if left -= int64(n); err != nil {
+			return
+		}
+	}
+}
+
+// stopped is how long a client sends nothing when it has seen that its body is not wanted.
+const stopped = 200 * time.Millisecond
 
 // upload is the body of a PUT on its way in, and what its headers say.
 type upload struct {
