@@ -97,6 +97,11 @@ func run(bin string, duration time.Duration, clients int) (err error) {
 	}
 	s.kill()
 	out, err := exec.Command(bin, "check", "--data", dir).CombinedOutput()
+	for _, tool := range tools {
+		if _, ok := s.used.Load(tool); !ok {
+			err = errors.Join(err, fmt.Errorf("%s was never acknowledged", tool))
+		}
+	}
 	fmt.Printf("%d kills, %d acknowledged calls (%d commits, %d snapshots, %d restores), slowest start %.2f s; check: %s", kills, s.acknowledged.Load(),
 		s.commits.Load(), s.snapshots.Load(), s.restores.Load(), s.slowest.Seconds(), lastLine(out))
 	return err
@@ -114,6 +119,7 @@ type server struct {
 	slowest        time.Duration
 
 	acknowledged, commits, snapshots, restores atomic.Int64
+	used                                       sync.Map // tools that were acknowledged
 }
 
 func newServer(bin, dir string) (*server, error) {
@@ -187,6 +193,7 @@ func (s *server) once(tool string, arguments map[string]any) (map[string]any, er
 		return nil, &r
 	}
 	s.acknowledged.Add(1)
+	s.used.Store(tool, true)
 	var got map[string]any
 	return got, json.Unmarshal(answer, &got)
 }
@@ -255,11 +262,14 @@ func is(err error, code string) bool {
 }
 
 func (c *client) work(ctx context.Context) error {
+	if _, err := c.insist("create", map[string]any{"id": c.id}); err != nil {
+		return err
+	}
 	if _, err := c.insist("put_file", with(c.at("counter"), map[string]any{"text": "0"})); err != nil && !is(err, "AlreadyExists") {
 		return err
 	}
 	for i := 0; ctx.Err() == nil; i++ {
-		for _, step := range []func(int) error{c.put, c.append, c.count, c.commit, c.snapshot, c.restore} {
+		for _, step := range []func(int) error{c.put, c.append, c.count, c.commit, c.snapshot, c.restore, c.look, c.lease} {
 			if err := step(i); err != nil {
 				return fmt.Errorf("round %d: %w", i, err)
 			}
