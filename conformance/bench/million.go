@@ -126,12 +126,20 @@ func million(ctx context.Context, b *bench, r row) ([]line, error) {
 	if _, _, err := c.call("commit", committing("small", "first", false)); err != nil {
 		return nil, err
 	}
+	peakBefore, err := peakMiB(pid)
+	if err != nil {
+		return nil, err
+	}
 	quiet, during, took, err := b.commitBeside(ctx, s, c)
 	if err != nil {
 		return nil, err
 	}
+	peak, err := peakMiB(pid)
+	if err != nil {
+		return nil, err
+	}
 	out = append(out, compared("commit-p99", fmt.Sprintf("p99 of other clients' puts while %d members are committed : before", b.big), 3, during, quiet,
-		fmt.Sprintf("the commit took %.1f s; during, before", took.Seconds())))
+		fmt.Sprintf("the commit took %.1f s, VmHWM %.0f MiB after it and %.0f MiB before; during, before", took.Seconds(), peak, peakBefore)))
 	snapshot := func(id string) func(int) (time.Duration, error) {
 		return func(int) (time.Duration, error) {
 			_, took, err := c.call("snapshot", object{"id": id, "ttl_days": 1})
