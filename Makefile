@@ -15,7 +15,7 @@ FILES  ?= 0
 SEEDS  ?= 1000
 SIEGE  ?= 60s
 
-.PHONY: help generate check-generate check-frozen breaking build lint test race conformance remote suites crash fuzz bench retention run demo siege check
+.PHONY: help generate check-generate check-frozen breaking build lint test race conformance remote suites crash fuzz bench retention run demo siege full-disk check
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -55,6 +55,9 @@ remote: build ## every scenario against a running server, by its URL
 
 suites: ## the suites that others wrote, and the linters of the documents (npm)
 	conformance/suites/run.sh
+
+full-disk: ## commands on a disk that is full; needs a kernel that lets its user mount one
+	$(GO) test -tags fulldisk -count=1 -run FullDisk ./cmd/sawhorse
 
 crash: ## power cuts and failing files, many seeds
 	SAWHORSE_SEEDS=$(SEEDS) $(GO) test -run 'Crash|Fault|PowerCut' -count=1 -timeout 30m ./core/...
