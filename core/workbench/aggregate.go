@@ -3,13 +3,13 @@ package workbench
 import (
 	"context"
 	"fmt"
-	"math"
-	"math/bits"
 	"slices"
 	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/core/canon"
+	"github.com/sawhorse-dev/sawhorse/core/fault"
 	"github.com/sawhorse-dev/sawhorse/core/kv"
+	"github.com/sawhorse-dev/sawhorse/core/record"
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
@@ -18,6 +18,19 @@ type quantity struct {
 	name, op string
 	field    field
 	rows     bool // count without a field
+	member   string
+}
+
+// check refuses a measure of a field whose type it makes no sense of. A field that
+// is nothing but null in the scope has none.
+func (m *quantity) check(cs columns) error {
+	if m.rows || m.op != "sum" && m.op != "avg" {
+		return nil
+	}
+	if kind := cs.kind(m.field); !numeric(kind) && kind != record.KindNull {
+		return invalid(m.member, "must be a numeric field for "+m.op)
+	}
+	return nil
 }
 
 // group is the rows of one key, and what was computed of them so far.
@@ -26,22 +39,20 @@ type group struct {
 	sums []accumulator
 }
 
-// accumulator is the state of a measure. sum is of the built-in numeric fields,
-// which are unsigned.
+// accumulator is the state of a measure.
 type accumulator struct {
 	count    uint64
-	high     uint64 // the sum has 128 bits, so that an average is of all of it
-	low      uint64
+	total    total
 	min, max scalar
 }
 
-func (a *accumulator) add(m *quantity, r *row) {
+func (a *accumulator) add(cs columns, m *quantity, r *row) {
 	if m.rows {
 		a.count++
 		return
 	}
-	v := r.value(m.field)
-	if v.kind == kindNull {
+	v := cs.value(r, m.field)
+	if v.Kind == record.KindNull || v == missing {
 		return
 	}
 	if a.count == 0 || compareScalars(v, a.min) < 0 {
@@ -51,30 +62,28 @@ func (a *accumulator) add(m *quantity, r *row) {
 		a.max = v
 	}
 	a.count++
-	if v.kind == kindUnsigned {
-		var carry uint64
-		a.low, carry = bits.Add64(a.low, v.bits, 0)
-		a.high += carry
-	}
+	a.total.add(v)
 }
 
 func (a *accumulator) result(m *quantity) (scalar, error) {
 	switch {
 	case m.op == "count":
-		return unsigned(a.count), nil
+		return record.Unsigned(a.count), nil
 	case a.count == 0:
 		return scalar{}, nil
 	case m.op == "min":
 		return a.min, nil
 	case m.op == "max":
 		return a.max, nil
-	case m.op == "avg":
-		sum := math.Ldexp(float64(a.high), 64) + float64(a.low)
-		return float(sum / float64(a.count)), nil
-	case a.high != 0:
-		return scalar{}, invalid("$.measures", "the sum "+m.name+" is more than 64 bits hold")
 	}
-	return unsigned(a.low), nil
+	s, ok := a.total.sum()
+	if m.op == "avg" {
+		s, ok = a.total.mean(a.count)
+	}
+	if !ok {
+		return scalar{}, fault.New(op.ReasonWBInvalidState, "The "+m.op+" "+m.name+" is more than its type holds; narrow the scope.")
+	}
+	return s, nil
 }
 
 // Aggregate computes measures over the files that satisfy all predicates, in
@@ -84,15 +93,16 @@ func (w *Workbench) Aggregate(ctx context.Context, req *op.WorkbenchAggregateReq
 	if err != nil {
 		return nil, err
 	}
-	ps, err := parsePredicates(req.Predicates)
+	var cs columns
+	ps, err := cs.parsePredicates(req.Predicates)
 	if err != nil {
 		return nil, err
 	}
-	by, err := fieldsOf("$.group_by", req.GroupBy, int(op.LimitQueryMaxGroupKeys))
+	by, err := cs.fields("$.group_by", req.GroupBy, int(op.LimitQueryMaxGroupKeys))
 	if err != nil {
 		return nil, err
 	}
-	ms, err := parseMeasures(req.Measures, req.GroupBy)
+	ms, err := cs.parseMeasures(req.Measures, req.GroupBy)
 	if err != nil {
 		return nil, err
 	}
@@ -127,22 +137,35 @@ func (w *Workbench) Aggregate(ctx context.Context, req *op.WorkbenchAggregateReq
 		open([op.LimitQueryMaxGroupKeys]scalar{})
 	}
 	c := crawl{tool: "aggregate"}
-	q := query{t: t, scope: s, predicates: ps, read: func(ctx context.Context, fn func(v *kv.View) error) error { return w.readCrawl(ctx, t, &c, nil, fn) }}
+	q := query{t: t, scope: s, columns: cs, predicates: ps, read: func(ctx context.Context, fn func(v *kv.View) error) error { return w.readCrawl(ctx, t, &c, nil, fn) }}
+	if err := q.resolve(ctx); err != nil {
+		return nil, err
+	}
+	for i := range ms {
+		if err := ms[i].check(cs); err != nil {
+			return nil, err
+		}
+	}
+	var kept distinct
 	err = q.each(ctx, func(r *row) error {
 		a.InputMatchCount++
 		var k [op.LimitQueryMaxGroupKeys]scalar
+		size := 256 + 128*len(ms)
 		for i, f := range by {
-			k[i] = r.value(f)
+			if k[i] = cs.value(r, f); k[i] == missing {
+				k[i] = scalar{} // the group of null
+			}
+			size += len(k[i].Text)
 		}
 		g := groups[k]
 		if g == nil {
-			if len(groups) >= int(op.LimitQueryMaxDistinct) {
-				return invalid("$.group_by", fmt.Sprintf("must give at most %d groups; narrow the scope", op.LimitQueryMaxDistinct))
+			if !kept.room(len(groups), size) {
+				return invalid("$.group_by", "must give fewer groups; narrow the scope: "+kept.rule())
 			}
 			g = open(k)
 		}
 		for i := range ms {
-			g.sums[i].add(&ms[i], r)
+			g.sums[i].add(cs, &ms[i], r)
 		}
 		return nil
 	}, nil)
@@ -150,11 +173,11 @@ func (w *Workbench) Aggregate(ctx context.Context, req *op.WorkbenchAggregateReq
 		return nil, err
 	}
 	a.RowCount, a.GroupCount = a.InputMatchCount, int64(len(groups))
-	return a, fillGroups(a, groups, by, ms, order, limit)
+	return a, fillGroups(a, groups, cs, by, ms, order, limit)
 }
 
 // fillGroups sorts the groups and writes the first of them.
-func fillGroups(a *op.WorkbenchAggregateResult, groups map[[op.LimitQueryMaxGroupKeys]scalar]*group, by []field, ms []quantity, order []groupSort, limit int) error {
+func fillGroups(a *op.WorkbenchAggregateResult, groups map[[op.LimitQueryMaxGroupKeys]scalar]*group, cs columns, by []field, ms []quantity, order []groupSort, limit int) error {
 	type line struct{ key, values []scalar }
 	lines := make([]line, 0, len(groups))
 	for _, g := range groups {
@@ -187,7 +210,7 @@ func fillGroups(a *op.WorkbenchAggregateResult, groups map[[op.LimitQueryMaxGrou
 	}
 	keyNames, names := make([]string, len(by)), make([]string, len(ms))
 	for i, f := range by {
-		keyNames[i] = queryFields[f].id
+		keyNames[i] = cs.id(f)
 	}
 	for i := range ms {
 		names[i] = ms[i].name
@@ -211,12 +234,12 @@ func appendObject(names []string, values []scalar) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(canon.AppendString(dst, names[i]), ':')
-		dst = values[i].appendJSON(dst)
+		dst = appendScalar(dst, values[i])
 	}
 	return append(dst, '}')
 }
 
-func parseMeasures(in []op.WorkbenchMeasure, groupBy []string) ([]quantity, error) {
+func (cs *columns) parseMeasures(in []op.WorkbenchMeasure, groupBy []string) ([]quantity, error) {
 	if len(in) < 1 || len(in) > int(op.LimitQueryMaxMeasures) {
 		return nil, invalid("$.measures", fmt.Sprintf("must be 1 to %d", op.LimitQueryMaxMeasures))
 	}
@@ -236,11 +259,14 @@ func parseMeasures(in []op.WorkbenchMeasure, groupBy []string) ([]quantity, erro
 			}
 		} else {
 			var err error
-			if m.field, err = fieldOf(at+".field", *in[i].Field); err != nil {
+			m.member = at + ".field"
+			if m.field, err = cs.field(m.member, *in[i].Field); err != nil {
 				return nil, err
 			}
-			if (m.op == "sum" || m.op == "avg") && !queryFields[m.field].kind.numeric() {
-				return nil, invalid(at+".field", "must be a numeric field for "+m.op)
+			if m.field < fieldCustom {
+				if err := m.check(*cs); err != nil {
+					return nil, err
+				}
 			}
 		}
 		out = append(out, m)

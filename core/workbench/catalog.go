@@ -2,6 +2,9 @@ package workbench
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sawhorse-dev/sawhorse/core/keys"
@@ -33,8 +36,15 @@ func (w *Workbench) Catalog(ctx context.Context, req *op.WorkbenchCatalogRequest
 	if err != nil {
 		return nil, err
 	}
+	leave, err := w.queries.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	at := crawl{tool: "catalog"}
+	q := query{t: t, scope: s, read: func(ctx context.Context, fn func(v *kv.View) error) error { return w.readCrawl(ctx, t, &at, nil, fn) }}
 	there := false
-	err = w.store.View(ctx, t.root, func(v *kv.View) error {
+	err = q.read(ctx, func(v *kv.View) error {
 		if s.id != "" {
 			_, ok, err := t.see(v, s.id)
 			there = ok
@@ -55,13 +65,20 @@ func (w *Workbench) Catalog(ctx context.Context, req *op.WorkbenchCatalogRequest
 	if !there {
 		return a, nil
 	}
-	var numbers, strs []string
+	fields, err := q.customFields(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
 	for _, f := range queryFields {
-		if !strings.HasPrefix(f.id, prefix) {
-			continue
+		if strings.HasPrefix(f.id, prefix) {
+			fields = append(fields, column{id: f.id, kind: f.kind})
 		}
+	}
+	slices.SortFunc(fields, func(a, b column) int { return strings.Compare(a.id, b.id) })
+	var numbers, strs []string
+	for _, f := range fields {
 		c.Sortable, c.Facetable = append(c.Sortable, f.id), append(c.Facetable, f.id)
-		if f.kind == kindString {
+		if textual(f.kind) {
 			strs = append(strs, f.id)
 		} else {
 			numbers = append(numbers, f.id)
@@ -76,6 +93,114 @@ func (w *Workbench) Catalog(ctx context.Context, req *op.WorkbenchCatalogRequest
 	}
 	a.CatalogEmpty = false
 	return a, nil
+}
+
+// customFields finds the custom fields of the scope whose ids begin with a prefix:
+// in one workbench by its files, in all of them by the first rows of each field in
+// the index.
+//
+// Errors: InvalidState for a field of several types, InvalidArguments when there
+// are too many fields.
+func (q *query) customFields(ctx context.Context, prefix string) (columns, error) {
+	found := make(map[string]*kinds)
+	add := func(id string) (*kinds, error) {
+		ks := found[id]
+		if ks == nil {
+			if len(found) >= int(op.LimitCatalogMaxCustomFields) {
+				return nil, invalid("$.field_prefix", fmt.Sprintf("must leave at most %d custom fields in the scope; narrow it", op.LimitCatalogMaxCustomFields))
+			}
+			ks = new(kinds)
+			found[id] = ks
+		}
+		return ks, nil
+	}
+	some, err := q.hasCustomFields(ctx)
+	switch {
+	case err != nil || !some:
+		return nil, err
+	case q.scope.id != "":
+		err = q.each(ctx, func(r *row) error {
+			for i := range r.file.Index {
+				if v := &r.file.Index[i]; strings.HasPrefix(v.Field, prefix) {
+					ks, err := add(v.Field)
+					if err != nil {
+						return err
+					}
+					ks[v.Value.Kind] = true
+				}
+			}
+			return nil
+		}, nil)
+	default:
+		err = q.indexedFields(ctx, prefix, add)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make(columns, 0, len(found))
+	for _, id := range slices.Sorted(maps.Keys(found)) {
+		kind, ok := found[id].one()
+		if !ok {
+			return nil, mixed(id)
+		}
+		out = append(out, column{id: id, kind: kind})
+	}
+	return out, nil
+}
+
+// hasCustomFields reports whether any file of the root has custom fields. Most
+// roots have none, and then their files need not be looked at.
+func (q *query) hasCustomFields(ctx context.Context) (some bool, err error) {
+	lower, upper := keys.SpaceBounds(keys.SpaceIndexCustom, q.t.root.ID())
+	err = q.read(ctx, func(v *kv.View) error {
+		it := v.Scan(lower, upper, kv.ScanOptions{Limit: 1})
+		defer func() { _ = it.Close() }()
+		some = it.Next()
+		return it.Err()
+	})
+	return some, err
+}
+
+// someFields is how many custom fields are looked up at one time.
+const someFields = 256
+
+// indexedFields is customFields by the index: it skips from field to field.
+func (q *query) indexedFields(ctx context.Context, prefix string, add func(id string) (*kinds, error)) error {
+	lower := append(keys.AppendPrefix(nil, keys.SpaceIndexCustom, q.t.root.ID()), openText([]byte(prefix))...)
+	upper := keys.AppendEnd(nil, lower)
+	for {
+		var ids []string
+		err := q.read(ctx, func(v *kv.View) error {
+			it := v.Scan(lower, upper, kv.ScanOptions{})
+			defer func() { _ = it.Close() }()
+			for ok := it.SeekGE(lower); ok && len(ids) < someFields; ok = it.SeekGE(lower) {
+				id, _, err := keys.CutIndexCustomField(it.Key())
+				if err != nil {
+					return corrupt(err)
+				}
+				ids = append(ids, id)
+				lower = keys.AppendEnd(nil, keys.AppendIndexCustomField(nil, q.t.root.ID(), id))
+			}
+			return it.Err()
+		})
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		found, err := q.kindsOf(ctx, ids, q.scope)
+		if err != nil {
+			return err
+		}
+		for i, id := range ids {
+			if !found[i].any() {
+				continue
+			}
+			ks, err := add(id)
+			if err != nil {
+				return err
+			}
+			*ks = found[i]
+		}
+	}
 }
 
 func legalFieldID(id string) bool {

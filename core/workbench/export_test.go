@@ -58,7 +58,8 @@ func (w *Workbench) Looks(ctx context.Context, req *op.WorkbenchSearchRequest) (
 	if err != nil {
 		return 0, 0, err
 	}
-	ps, err := parsePredicates(req.Predicates)
+	var cs columns
+	ps, err := cs.parsePredicates(req.Predicates)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -67,7 +68,7 @@ func (w *Workbench) Looks(ctx context.Context, req *op.WorkbenchSearchRequest) (
 		return 0, 0, err
 	}
 	c := crawl{tool: "search"}
-	q := query{t: t, scope: s, predicates: ps, read: func(ctx context.Context, fn func(v *kv.View) error) error { return w.readCrawl(ctx, t, &c, nil, fn) }}
+	q := query{t: t, scope: s, columns: cs, predicates: ps, read: func(ctx context.Context, fn func(v *kv.View) error) error { return w.readCrawl(ctx, t, &c, nil, fn) }}
 	err = q.each(ctx, func(*row) error {
 		hits++
 		return nil
@@ -262,26 +263,45 @@ func GrepAnchorAgain(b []byte) ([]byte, error) {
 
 // PredicateCovers parses a predicate and makes a file of some values; it fails
 // when the file satisfies the predicate and the predicate's keys leave it out.
+// The file has a value of every type, in custom fields of its names.
 func PredicateCovers(p op.WorkbenchPredicate, content string, n uint64) error {
-	ps, err := parsePredicates([]op.WorkbenchPredicate{p})
+	var cs columns
+	ps, err := cs.parsePredicates([]op.WorkbenchPredicate{p})
 	if err != nil {
 		return nil
 	}
-	q := ps[0]
 	r := row{id: "wb1", path: "outputs/" + strings.ReplaceAll(content, "\x00", ""), file: record.File{Generation: n, ContentType: content}}
 	if !keys.ValidPath(r.path) {
 		r.path = "outputs/a"
 	}
 	r.file.Body.Length = int64(n &^ (1 << 63))
 	r.file.Body.SHA256[0], r.file.Body.SHA256[1] = byte(n), byte(n>>8)
-	if !q.holds(&r) || q.field.indexSpace() == 0 && q.field.inRecord() {
+	r.file.Index = []record.IndexValue{{Field: "boolean", Value: record.Boolean(n&1 != 0)}, {Field: "bytes", Value: record.Bytes(content)},
+		{Field: "float", Value: record.Float(float64(int64(n)) / 256)}, {Field: "null"}, {Field: "signed", Value: record.Signed(int64(n))},
+		{Field: "string", Value: record.String(content)}, {Field: "timestamp", Value: record.Timestamp(int64(n))}, {Field: "unsigned", Value: record.Unsigned(n)}}
+	q := ps[0]
+	for i := range cs {
+		for _, v := range r.file.Index {
+			if v.Field == cs[i].id {
+				cs[i].kind = v.Value.Kind
+			}
+		}
+	}
+	if q.field >= fieldCustom && q.resolve(cs) != nil {
+		return nil
+	}
+	if _, indexed := cs.indexPrefix(nil, 1, q.field); !q.holds(cs, &r) || !indexed && q.field.inRecord() {
 		return nil
 	}
 	ss, ok := q.spans()
 	if !ok {
 		return nil
 	}
-	encoded, ok := q.field.encode(r.value(q.field))
+	v := cs.value(&r, q.field)
+	if v == missing {
+		return nil // not_exists is answered without the index
+	}
+	encoded, ok := q.field.encode(v)
 	if !ok || len(intersect(ss, []span{only(encoded)})) == 0 {
 		return fmt.Errorf("%s %s %s leaves out %+v", p.Field, p.Op, p.Value, r)
 	}

@@ -19,6 +19,8 @@ func FuzzPredicates(f *testing.F) {
 		{"path", "prefix", `"a//"`, "a"},
 		{"workbench_id", "gt", `"\ud800"`, ""},
 		{"producer", "eq", "null", ""},
+		{"signed", "lt", "-1", ""}, {"float", "gte", "0.5", ""}, {"bytes", "prefix", `"AA"`, "\x00\x00"}, {"string", "ne", `"a"`, "b"},
+		{"timestamp", "in", "[7, null]", ""}, {"boolean", "exists", "", ""}, {"null", "eq", "null", ""}, {"string", "contains", `"a"`, "ba"},
 	} {
 		f.Add(seed.field, seed.op, []byte(seed.value), seed.content, uint64(7))
 	}

@@ -23,25 +23,10 @@ const (
 	maxPieces = 1024
 )
 
-// indexSpace returns the space that indexes a field, or 0.
-func (f field) indexSpace() byte {
-	switch f {
-	case fieldDigest:
-		return keys.SpaceIndexDigest
-	case fieldType:
-		return keys.SpaceIndexType
-	case fieldGeneration:
-		return keys.SpaceIndexGeneration
-	case fieldSize:
-		return keys.SpaceIndexSize
-	}
-	return 0
-}
-
 // candidates are the rows of an index that the predicates on its field leave.
 type candidates struct {
 	q      *query
-	space  byte
+	prefix []byte // of the index
 	values []span
 }
 
@@ -49,21 +34,21 @@ type candidates struct {
 // predicates on a field are taken together: two bounds are one range.
 func (q *query) indexes() []*candidates {
 	var out []*candidates
-	bySpace := make(map[byte]*candidates)
+	byField := make(map[field]*candidates)
 	for i := range q.predicates {
 		p := &q.predicates[i]
-		space := p.field.indexSpace()
-		if space == 0 {
+		prefix, ok := q.columns.indexPrefix(nil, q.t.root.ID(), p.field)
+		if !ok {
 			continue
 		}
 		ss, ok := p.spans()
 		if !ok {
 			continue
 		}
-		c := bySpace[space]
+		c := byField[p.field]
 		if c == nil {
-			c = &candidates{q, space, everything()}
-			bySpace[space], out = c, append(out, c)
+			c = &candidates{q, prefix, everything()}
+			byField[p.field], out = c, append(out, c)
 		}
 		c.values = intersect(c.values, ss)
 	}
@@ -83,7 +68,7 @@ func (f *indexed) next(v *kv.View) ([]piece, error) {
 	}
 	f.over = true
 	q := f.c.q
-	prefix := keys.AppendPrefix(nil, f.c.space, q.t.root.ID())
+	prefix := f.c.prefix
 	var out []piece
 	byID := !unbounded(q.ids) && len(f.c.values)*len(q.ids) <= maxPieces
 	byPath := byID && !unbounded(q.paths) && len(f.c.values)*len(q.ids)*len(q.paths) <= maxPieces
@@ -130,7 +115,7 @@ func (q *query) probe(ctx context.Context, c *candidates) *probe {
 	if c != nil {
 		from = &indexed{c: c}
 	}
-	p.walk = walk{q: q, ctx: ctx, feed: countedFeed{from, p}, visit: func(*kv.View, *source, *kv.Iter) error {
+	p.walk = walk{q: q, ctx: ctx, feed: countedFeed{from, p}, visit: func(*kv.View, *piece, *kv.Iter) error {
 		p.n++
 		return nil
 	}}

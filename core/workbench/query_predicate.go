@@ -10,168 +10,109 @@ import (
 	"github.com/sawhorse-dev/sawhorse/gen/op"
 )
 
-// field is one of the built-in fields of every file.
-type field byte
-
-const (
-	fieldDigest field = iota
-	fieldType
-	fieldGeneration
-	fieldSize
-	fieldManifest
-	fieldPath
-	fieldProducer
-	fieldWorkbench
-)
-
-// queryFields are the built-in fields, by id, which is also their order.
-var queryFields = [...]struct {
-	id   string
-	kind kind
-}{
-	fieldDigest:     {"body_digest_uri", kindString},
-	fieldType:       {"content_type", kindString},
-	fieldGeneration: {"generation", kindUnsigned},
-	fieldSize:       {"logical_size", kindUnsigned},
-	fieldManifest:   {"manifest_id", kindString},
-	fieldPath:       {"path", kindString},
-	fieldProducer:   {"producer", kindString},
-	fieldWorkbench:  {"workbench_id", kindString},
-}
-
-func fieldOf(member, id string) (field, error) {
-	for f := range queryFields {
-		if queryFields[f].id == id {
-			return field(f), nil
-		}
-	}
-	return 0, invalid(member, "must be a field id that workbench_catalog lists")
-}
-
-// fieldsOf resolves a list of distinct field ids.
-func fieldsOf(member string, ids []string, limit int) ([]field, error) {
-	if len(ids) > limit {
-		return nil, invalid(member, fmt.Sprintf("must be at most %d fields", limit))
-	}
-	fs := make([]field, 0, len(ids))
-	for i, id := range ids {
-		f, err := fieldOf(fmt.Sprintf("%s[%d]", member, i), id)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(fs, f) {
-			return nil, invalid(fmt.Sprintf("%s[%d]", member, i), "must not be repeated")
-		}
-		fs = append(fs, f)
-	}
-	return fs, nil
-}
-
-// inRecord reports whether the field is in a file's record, and not in its key.
-func (f field) inRecord() bool { return f != fieldPath && f != fieldWorkbench }
-
-// row is a file as queries see it. The file's body aliases memory of the View;
-// a query that is bare leaves the file out.
-type row struct {
-	id, path string
-	file     record.File
-}
-
-// value gives a field of the row. A producer or manifest id that nobody named is
-// a null that is there.
-func (r *row) value(f field) scalar {
-	switch f {
-	case fieldDigest:
-		return text(digestURI(r.file.Body.SHA256))
-	case fieldType:
-		return text(r.file.ContentType)
-	case fieldGeneration:
-		return unsigned(r.file.Generation)
-	case fieldSize:
-		return unsigned(uint64(r.file.Body.Length))
-	case fieldManifest:
-		return optText(r.file.ManifestID)
-	case fieldPath:
-		return text(r.path)
-	case fieldProducer:
-		return optText(r.file.Producer)
-	}
-	return text(r.id)
-}
-
 type predicate struct {
 	field    field
 	op       string
 	operands []scalar // one, but for in, exists and not_exists
+	// raws are the operands as they came, until the type of the field is known; at
+	// is where.
+	raws []json.RawMessage
+	at   string
 }
 
-// parsePredicates checks operators and operands against the types of the fields.
-func parsePredicates(ps []op.WorkbenchPredicate) ([]predicate, error) {
+// parsePredicates reads what can be read without knowing the types of custom
+// fields.
+func (cs *columns) parsePredicates(ps []op.WorkbenchPredicate) ([]predicate, error) {
 	if len(ps) > int(op.LimitQueryMaxPredicates) {
 		return nil, invalid("$.predicates", fmt.Sprintf("must be at most %d", op.LimitQueryMaxPredicates))
 	}
 	out := make([]predicate, 0, len(ps))
 	for i := range ps {
 		at := fmt.Sprintf("$.predicates[%d]", i)
-		f, err := fieldOf(at+".field", ps[i].Field)
+		f, err := cs.field(at+".field", ps[i].Field)
 		if err != nil {
 			return nil, err
 		}
-		p := predicate{field: f, op: ps[i].Op}
-		raws := []json.RawMessage{json.RawMessage(ps[i].Value)}
+		p := predicate{field: f, op: ps[i].Op, raws: []json.RawMessage{json.RawMessage(ps[i].Value)}, at: at}
 		at += ".value"
 		switch p.op {
 		case "exists", "not_exists":
 			if ps[i].Value != nil && strings.TrimSpace(string(ps[i].Value)) != "null" {
 				return nil, invalid(at, "must be left out or null for "+p.op)
 			}
-			raws = nil
+			p.raws = nil
 		case "in":
-			raws = nil
-			if ps[i].Value == nil || json.Unmarshal(ps[i].Value, &raws) != nil || raws == nil {
+			p.raws = nil
+			if ps[i].Value == nil || json.Unmarshal(ps[i].Value, &p.raws) != nil || p.raws == nil {
 				return nil, invalid(at, "must be an array for in")
 			}
-			if len(raws) > int(op.LimitQueryMaxInValues) {
+			if len(p.raws) > int(op.LimitQueryMaxInValues) {
 				return nil, invalid(at, fmt.Sprintf("must be at most %d values", op.LimitQueryMaxInValues))
 			}
-		case "prefix", "suffix", "contains":
-			if queryFields[f].kind != kindString {
-				return nil, invalid(fmt.Sprintf("$.predicates[%d].op", i), p.op+" is for strings only")
+		}
+		if f < fieldCustom {
+			err = p.resolve(*cs)
+		} else {
+			for _, raw := range p.raws {
+				if _, ok := parseScalar(raw); !ok {
+					return nil, invalid(at, "must be one value of the field's type")
+				}
 			}
 		}
-		for _, raw := range raws {
-			s, ok := parseScalar(raw)
-			if !ok {
-				return nil, invalid(at, "must be one value of the field's type")
-			}
-			if s.kind != queryFields[f].kind && (s.kind != kindNull || textual(p.op)) {
-				return nil, invalid(at, "must be of the type of "+ps[i].Field)
-			}
-			if s.kind == kindString && s.text == "" {
-				return nil, invalid(at, "must not be empty")
-			}
-			if slices.Contains(p.operands, s) {
-				return nil, invalid(at, "must not repeat a value")
-			}
-			p.operands = append(p.operands, s)
+		if err != nil {
+			return nil, err
 		}
 		out = append(out, p)
 	}
 	return out, nil
 }
 
-func textual(op string) bool { return op == "prefix" || op == "suffix" || op == "contains" }
+func forTexts(op string) bool { return op == "prefix" || op == "suffix" || op == "contains" }
+
+// resolve reads the operands as values of the field's type. A custom field that
+// is nothing but null, or missing, in the scope has none: its operands are what
+// they are by themselves.
+func (p *predicate) resolve(cs columns) error {
+	kind, untyped := cs.kind(p.field), false
+	if kind == record.KindNull {
+		untyped = true
+	} else if forTexts(p.op) && !textual(kind) {
+		return invalid(p.at+".op", p.op+" is for strings and bytes only")
+	}
+	p.operands = make([]scalar, 0, len(p.raws))
+	for _, raw := range p.raws {
+		s, ok := parseScalar(raw)
+		if ok && !untyped {
+			s, ok = parseOperand(kind, raw)
+		}
+		if !ok || s.Kind == record.KindNull && forTexts(p.op) {
+			return invalid(p.at+".value", "must be a value of the type of "+cs.id(p.field))
+		}
+		if textual(s.Kind) && s.Text == "" {
+			return invalid(p.at+".value", "must not be empty")
+		}
+		if slices.Contains(p.operands, s) {
+			return invalid(p.at+".value", "must not repeat a value")
+		}
+		p.operands = append(p.operands, s)
+	}
+	return nil
+}
 
 // holds reports whether a row satisfies the predicate. Values of different types
-// are unequal, and neither is less than the other.
-func (p *predicate) holds(r *row) bool {
+// are unequal, and neither is less than the other; what is missing satisfies
+// nothing but not_exists.
+func (p *predicate) holds(cs columns, r *row) bool {
+	v := cs.value(r, p.field)
 	switch p.op {
 	case "exists":
-		return true
+		return v != missing
 	case "not_exists":
+		return v == missing
+	}
+	if v == missing {
 		return false
 	}
-	v := r.value(p.field)
 	switch p.op {
 	case "in":
 		return slices.Contains(p.operands, v)
@@ -181,16 +122,16 @@ func (p *predicate) holds(r *row) bool {
 		return v != p.operands[0]
 	}
 	o := p.operands[0]
-	if v.kind != o.kind {
+	if v.Kind != o.Kind {
 		return false
 	}
 	switch p.op {
 	case "prefix":
-		return strings.HasPrefix(v.text, o.text)
+		return strings.HasPrefix(v.Text, o.Text)
 	case "suffix":
-		return strings.HasSuffix(v.text, o.text)
+		return strings.HasSuffix(v.Text, o.Text)
 	case "contains":
-		return strings.Contains(v.text, o.text)
+		return strings.Contains(v.Text, o.Text)
 	}
 	c := compareScalars(v, o)
 	switch p.op {

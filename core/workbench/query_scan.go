@@ -61,6 +61,7 @@ const checkEvery = 1024
 type query struct {
 	t          *tenant
 	scope      scope
+	columns    columns
 	predicates []predicate
 	// read runs fn in a View; all Views of a query are of one revision.
 	read func(ctx context.Context, fn func(v *kv.View) error) error
@@ -70,7 +71,8 @@ type query struct {
 	// in the order of workbenches and paths.
 	after *place
 	// inOrder says that the matches come in that order. It is set before the first.
-	inOrder bool
+	inOrder  bool
+	resolved bool
 	// ids and paths are what the predicates leave of the scope, as keys hold it.
 	ids, paths []span
 	// visited is how many keys and rows were looked at.
@@ -88,11 +90,16 @@ type source struct {
 type piece struct {
 	span
 	of source
+	// tag is whatever the feed's owner wants to know again.
+	tag int
 }
 
 // each calls fn with every match, in no particular order, and then end in the
 // last of its Views. The row is fn's until it returns.
 func (q *query) each(ctx context.Context, fn func(r *row) error, end func(v *kv.View) error) error {
+	if err := q.resolve(ctx); err != nil {
+		return err
+	}
 	q.narrow()
 	var w *walk
 	least := q.chooser(ctx)
@@ -143,7 +150,7 @@ func (q *query) narrow() {
 	}
 	for i := range q.predicates {
 		p := &q.predicates[i]
-		if p.op == "not_exists" {
+		if p.op == "not_exists" && p.field < fieldCustom {
 			q.ids, q.paths = nil, nil
 			return
 		}
@@ -239,7 +246,7 @@ func (q *query) records(dst []piece, s source) []piece {
 		wanted = intersect(wanted, reach(append(keys.AppendPath(nil, q.after.path), 0), nil))
 	}
 	for _, paths := range wanted {
-		dst = append(dst, piece{within(rows, paths), s})
+		dst = append(dst, piece{span: within(rows, paths), of: s})
 	}
 	return dst
 }
@@ -255,8 +262,10 @@ func within(prefix []byte, s span) span {
 	return out
 }
 
-// errEnough ends a walk.
-var errEnough = errors.New("workbench: looked at enough")
+var (
+	errEnough = errors.New("workbench: looked at enough")
+	errNext   = errors.New("workbench: looked at enough of a piece")
+)
 
 // walk goes through the rows of pieces, part by part.
 type walk struct {
@@ -264,8 +273,8 @@ type walk struct {
 	ctx  context.Context
 	feed feed
 	// visit may read the row at which it is until it returns; errEnough ends the
-	// walk and is no error.
-	visit func(v *kv.View, s *source, it *kv.Iter) error
+	// walk, errNext the piece, and neither is an error.
+	visit func(v *kv.View, p *piece, it *kv.Iter) error
 	// end, when there is one, is called in the View that comes to the end.
 	end  func(v *kv.View) error
 	rest []piece
@@ -316,7 +325,9 @@ func (w *walk) some(v *kv.View, left *int) error {
 			if err := w.step(left); err != nil {
 				return err
 			}
-			if err := w.visit(v, &p.of, it); err != nil {
+			if err := w.visit(v, p, it); errors.Is(err, errNext) {
+				break
+			} else if err != nil {
 				return err
 			}
 			if *left <= 0 {
@@ -340,20 +351,20 @@ func (w *walk) step(left *int) error {
 }
 
 // offerRecord gives a path record's row to fn if it is a match.
-func (q *query) offerRecord(fn func(r *row) error) func(v *kv.View, s *source, it *kv.Iter) error {
-	return func(_ *kv.View, s *source, it *kv.Iter) error {
+func (q *query) offerRecord(fn func(r *row) error) func(v *kv.View, p *piece, it *kv.Iter) error {
+	return func(_ *kv.View, p *piece, it *kv.Iter) error {
 		_, _, path, err := keys.CutPathRecord(it.Key())
 		if err != nil {
 			return corrupt(err)
 		}
-		return q.offer(&row{id: s.id, path: path}, it.Value().Bytes, fn)
+		return q.offer(&row{id: p.of.id, path: path}, it.Value().Bytes, fn)
 	}
 }
 
 // offerIndexed gives the row that a key of an index names to fn if it is a match.
-func (q *query) offerIndexed(fn func(r *row) error) func(v *kv.View, s *source, it *kv.Iter) error {
+func (q *query) offerIndexed(fn func(r *row) error) func(v *kv.View, p *piece, it *kv.Iter) error {
 	var record []byte
-	return func(v *kv.View, _ *source, it *kv.Iter) error {
+	return func(v *kv.View, _ *piece, it *kv.Iter) error {
 		_, id, in, path, err := keys.CutIndexed(it.Key())
 		if err != nil {
 			return corrupt(err)
@@ -362,9 +373,7 @@ func (q *query) offerIndexed(fn func(r *row) error) func(v *kv.View, s *source, 
 		if !q.scope.covers(&r) {
 			return nil
 		}
-		// A row of a life that no marker names is not there.
-		now, ok, err := q.t.see(v, id)
-		if err != nil || !ok || now != in {
+		if ok, err := q.lives(v, id, in); err != nil || !ok {
 			return err
 		}
 		record = keys.AppendPathRecord(record[:0], q.t.root.ID(), in, path)
@@ -374,6 +383,13 @@ func (q *query) offerIndexed(fn func(r *row) error) func(v *kv.View, s *source, 
 		}
 		return q.offer(&r, value.Bytes, fn)
 	}
+}
+
+// lives reports whether a row is of the life that the marker names. One that is
+// not is not there.
+func (q *query) lives(v *kv.View, id string, in keys.Incarnation) (bool, error) {
+	now, ok, err := q.t.see(v, id)
+	return ok && now == in, err
 }
 
 func (q *query) offer(r *row, value []byte, fn func(r *row) error) (err error) {
@@ -386,7 +402,7 @@ func (q *query) offer(r *row, value []byte, fn func(r *row) error) (err error) {
 			}
 			decoded = true
 		}
-		if !p.holds(r) {
+		if !p.holds(q.columns, r) {
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sawhorse-dev/sawhorse/core/canon"
 	"github.com/sawhorse-dev/sawhorse/core/keys"
+	"github.com/sawhorse-dev/sawhorse/core/record"
 )
 
 // span is a range of values as keys hold them: from lower on, up to and without
@@ -73,75 +74,107 @@ type edge struct {
 // satisfies the predicate, in order and disjoint; not ok when the keys that hold
 // the field say nothing about it.
 func (p *predicate) spans() (ss []span, ok bool) {
+	custom := p.field >= fieldCustom
+	o := scalar{}
+	if len(p.operands) > 0 {
+		o = p.operands[0]
+	}
 	switch p.op {
-	case "eq", "in":
-		for _, o := range p.operands {
-			if o.kind == kindNull {
-				continue // no value that keys hold is null
-			}
-			if encoded, ok := p.field.encode(o); ok {
-				ss = append(ss, only(encoded))
-			}
-		}
-		slices.SortFunc(ss, func(a, b span) int { return bytes.Compare(a.lower, b.lower) })
-		// Two long texts may share what the index holds of them.
-		return slices.CompactFunc(ss, func(a, b span) bool { return bytes.Equal(a.lower, b.lower) }), true
-	case "ne", "lt", "lte", "gt", "gte", "prefix":
-	default:
+	case "not_exists":
 		return nil, false
-	}
-	o := p.operands[0]
-	if o.kind == kindNull {
-		return nil, p.op != "ne" // nothing is less or greater than null
-	}
-	if p.op == "prefix" {
-		lower := p.field.begins(o.text)
+	case "exists":
+		return everything(), custom
+	case "suffix", "contains":
+		if !custom {
+			return nil, false
+		}
+		lower := beginOf(o.Kind)
 		return reach(lower, keys.AppendEnd(nil, lower)), true
+	case "prefix":
+		lower := p.field.begins(o)
+		return reach(lower, keys.AppendEnd(nil, lower)), true
+	case "eq", "in":
+		return p.field.only(p.operands), true
+	}
+	if o.Kind == record.KindNull {
+		switch {
+		case p.op == "lte" || p.op == "gte":
+			return p.field.only(p.operands), true
+		case p.op != "ne":
+			return nil, true // nothing is less or greater than null
+		case !custom:
+			return nil, false
+		}
 	}
 	e, ok := p.field.edge(o)
 	if !ok {
 		return nil, false
 	}
-	below, above := reach(nil, e.at), []span(nil)
+	upTo, from := e.at, e.past
 	if e.rough {
-		below = reach(nil, e.past)
+		upTo, from = e.past, e.at
 	}
-	switch {
-	case e.rough:
-		above = reach(e.at, nil)
-	case e.past != nil:
-		above = reach(e.past, nil)
+	// Values of a custom field are in the order of their types.
+	least, end := []byte(nil), []byte(nil)
+	if custom && p.op != "ne" {
+		least = beginOf(o.Kind)
+		end = keys.AppendEnd(nil, least)
+	}
+	above := func(from []byte) []span {
+		if from == nil {
+			return nil
+		}
+		return reach(from, end)
 	}
 	switch p.op {
 	case "lt":
-		return below, true
+		return reach(least, upTo), true
 	case "lte":
-		return reach(nil, e.past), true
+		return reach(least, e.past), true
 	case "gt":
-		return above, true
+		return above(from), true
 	case "gte":
-		return reach(e.at, nil), true
+		return above(e.at), true
 	}
-	return append(below, above...), !e.rough
+	return append(reach(nil, e.at), above(e.past)...), !e.rough
+}
+
+// only returns the spans of the rows that have one of some values.
+func (f field) only(values []scalar) []span {
+	var ss []span
+	for _, o := range values {
+		if o.Kind == record.KindNull && f < fieldCustom {
+			continue // no value that keys hold is null
+		}
+		if encoded, ok := f.encode(o); ok {
+			ss = append(ss, only(encoded))
+		}
+	}
+	slices.SortFunc(ss, func(a, b span) int { return bytes.Compare(a.lower, b.lower) })
+	// Two long texts may share what the index holds of them.
+	return slices.CompactFunc(ss, func(a, b span) bool { return bytes.Equal(a.lower, b.lower) })
 }
 
 // encode returns how keys hold a value; not ok when no row can have it.
 func (f field) encode(o scalar) (encoded []byte, ok bool) {
 	switch f {
 	case fieldGeneration, fieldSize:
-		return keys.AppendUint64(nil, o.bits), true
+		return keys.AppendUint64(nil, o.Bits), true
 	case fieldType:
-		return keys.AppendText(nil, o.text[:min(len(o.text), keys.IndexTextLen)]), true
+		return keys.AppendText(nil, o.Text[:min(len(o.Text), keys.IndexTextLen)]), true
 	case fieldWorkbench:
-		return keys.AppendText(nil, o.text), true
+		return keys.AppendText(nil, o.Text), true
 	case fieldPath:
-		if o.text == "" || !keys.ValidPath(o.text) {
+		if o.Text == "" || !keys.ValidPath(o.Text) {
 			return nil, false
 		}
-		return keys.AppendPath(nil, o.text), true
+		return keys.AppendPath(nil, o.Text), true
+	case fieldDigest:
+		d, err := canon.ParseDigestURI(o.Text)
+		return d[:], err == nil
 	}
-	d, err := canon.ParseDigestURI(o.text)
-	return d[:], err == nil
+	value := o.AppendOrdered(nil)
+	return keys.AppendText(nil, value[:min(len(value), keys.IndexTextLen)]), true
 }
 
 // edge returns where an operand lies; not ok for paths, whose keys have another
@@ -152,22 +185,23 @@ func (f field) edge(o scalar) (e edge, ok bool) {
 	}
 	encoded, ok := f.encode(o)
 	if !ok {
-		lower := f.begins(o.text)
+		lower := f.begins(o)
 		return edge{lower, keys.AppendEnd(nil, lower), true}, true
 	}
-	return edge{encoded, keys.AppendEnd(nil, encoded), f == fieldType && len(o.text) >= keys.IndexTextLen}, true
+	rough := f == fieldType && len(o.Text) >= keys.IndexTextLen || f >= fieldCustom && 1+len(o.Text) >= keys.IndexTextLen
+	return edge{encoded, keys.AppendEnd(nil, encoded), rough}, true
 }
 
 // begins returns what the encoded values begin with that begin with a text. For a
 // digest it may be less: as many whole bytes of it as the text has in its
 // beginning.
-func (f field) begins(text string) []byte {
-	switch f {
-	case fieldPath:
-		return []byte(strings.ReplaceAll(text, "/", "\x00"))
-	case fieldDigest:
-		digits, _ := strings.CutPrefix(text, digestScheme)
-		if len(digits) == len(text) {
+func (f field) begins(o scalar) []byte {
+	switch {
+	case f == fieldPath:
+		return []byte(strings.ReplaceAll(o.Text, "/", "\x00"))
+	case f == fieldDigest:
+		digits, ok := strings.CutPrefix(o.Text, digestScheme)
+		if !ok {
 			return []byte{}
 		}
 		n := 0
@@ -176,7 +210,18 @@ func (f field) begins(text string) []byte {
 		}
 		lower, _ := hex.DecodeString(digits[:n&^1]) // they are digits
 		return lower
+	case f >= fieldCustom:
+		return openText(o.AppendOrdered(nil))
 	}
+	return openText([]byte(o.Text))
+}
+
+// beginOf returns what the values of a type begin with in the index of a custom
+// field.
+func beginOf(k record.Kind) []byte { return openText([]byte{byte(k)}) }
+
+// openText is a text in a key that may go on.
+func openText(text []byte) []byte {
 	encoded := keys.AppendText(nil, text[:min(len(text), keys.IndexTextLen)])
 	return encoded[:len(encoded)-len(keys.AppendText(nil, ""))]
 }

@@ -19,6 +19,9 @@ import (
 type fact struct {
 	id, path, contentType, digest string
 	generation, size              uint64
+	// stage and score are custom fields; a file may have none of them.
+	stage *string
+	score *int64
 }
 
 func (f *fact) value(field string) any {
@@ -33,20 +36,47 @@ func (f *fact) value(field string) any {
 		return f.digest
 	case "generation":
 		return f.generation
+	case "stage":
+		if f.stage != nil {
+			return *f.stage
+		}
+		return nil
+	case "score":
+		if f.score != nil {
+			return *f.score
+		}
+		return nil
 	}
 	return f.size
 }
 
+// compareAny orders what is missing before every value.
 func compareAny(a, b any) int {
-	if n, ok := a.(uint64); ok {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	switch n := a.(type) {
+	case uint64:
 		return cmp.Compare(n, b.(uint64))
+	case int64:
+		return cmp.Compare(n, b.(int64))
 	}
 	return strings.Compare(a.(string), b.(string))
 }
 
 func factHolds(f *fact, field, o string, operand any) bool {
 	v := f.value(field)
+	if o == "not_exists" || v == nil {
+		return (o == "not_exists") == (v == nil)
+	}
 	switch o {
+	case "exists":
+		return true
 	case "in":
 		return slices.ContainsFunc(operand.([]any), func(x any) bool { return compareAny(v, x) == 0 })
 	case "prefix":
@@ -87,28 +117,41 @@ func (w *world) write() {
 	body, contentType := strings.Repeat("x", w.rng.IntN(sizes)), types[w.rng.IntN(len(types))]
 	key := id + "\x00" + section + "/" + path
 	old, there := w.facts[key]
-	got, err := w.PutFile(ctx, &op.WorkbenchPutFileRequest{ID: id, Section: section, Path: path, Text: &body, ContentType: &contentType, Replace: &there})
+	var values []op.WorkbenchIndexValue
+	var stage *string
+	var score *int64
+	if w.rng.IntN(3) > 0 {
+		stage = &[]string{"raw", "raw-2", "done", strings.Repeat("z", 300), strings.Repeat("z", 300) + "1"}[w.rng.IntN(5)]
+		values = append(values, op.WorkbenchIndexValue{Field: "stage", Type: "string", Value: raw(`"` + *stage + `"`)})
+	}
+	if w.rng.IntN(3) > 0 {
+		score = ptr(int64(w.rng.IntN(9) - 4))
+		values = append(values, op.WorkbenchIndexValue{Field: "score", Type: "signed", Value: raw(fmt.Sprint(*score))})
+	}
+	got, err := w.PutArtifact(ctx, &op.WorkbenchPutArtifactRequest{ID: id, Path: section + "/" + path, Text: &body, ContentType: &contentType, Replace: &there, IndexValues: values})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	f := &fact{id: id, path: section + "/" + path, contentType: contentType, digest: got.DigestURI, generation: 1, size: uint64(len(body))}
+	f := &fact{stage: stage, score: score, id: id, path: section + "/" + path, contentType: contentType, digest: got.DigestURI, generation: 1, size: uint64(len(body))}
 	if there {
 		f.generation = old.generation + 1
 	}
 	w.facts[key] = f
 }
 
-var queryable = []string{"workbench_id", "path", "content_type", "body_digest_uri", "generation", "logical_size"}
+var queryable = []string{"workbench_id", "path", "content_type", "body_digest_uri", "generation", "logical_size", "stage", "score"}
 
 // operand is a value that some file has, or one near by.
 func (w *world) operand(field string) any {
 	var some *fact
 	for _, f := range w.facts {
-		if some == nil || w.rng.IntN(4) == 0 {
+		if f.value(field) != nil && (some == nil || w.rng.IntN(4) == 0) {
 			some = f
 		}
 	}
 	switch v := some.value(field).(type) {
+	case int64:
+		return v + w.rng.Int64N(3) - 1
 	case uint64:
 		return max(1, v+w.rng.Uint64N(3)) - 1
 	case string:
@@ -152,11 +195,17 @@ func (w *world) request() (*op.WorkbenchSearchRequest, []*fact) {
 	for range w.rng.IntN(4) {
 		field := queryable[w.rng.IntN(len(queryable))]
 		ops := []string{"eq", "eq", "in", "ne", "lt", "lte", "gt", "gte", "prefix", "prefix", "suffix", "contains"}
-		if field == "generation" || field == "logical_size" {
+		if field == "generation" || field == "logical_size" || field == "score" {
 			ops = ops[:8]
+		}
+		if field == "stage" || field == "score" {
+			ops = append(ops, "exists", "not_exists")
 		}
 		o := ops[w.rng.IntN(len(ops))]
 		operand := w.operand(field)
+		if o == "exists" || o == "not_exists" {
+			operand = nil
+		}
 		if o == "in" {
 			var many []any
 			for range w.rng.IntN(4) {
@@ -230,8 +279,15 @@ func TestSearchesAgreeWithAModel(t *testing.T) {
 				t.Fatalf("%s: %d matches over all pages, want %d", asked, len(got), len(want))
 			}
 			for i, f := range want {
-				line := fmt.Sprintf(`{"body_digest_uri":%q,"content_type":%q,"generation":%d,"logical_size":%d,"path":%q,"workbench_id":%q}`,
-					f.digest, f.contentType, f.generation, f.size, f.path, f.id)
+				custom := ""
+				if f.score != nil {
+					custom += fmt.Sprintf(`"score":%d,`, *f.score)
+				}
+				if f.stage != nil {
+					custom += fmt.Sprintf(`"stage":%q,`, *f.stage)
+				}
+				line := fmt.Sprintf(`{"body_digest_uri":%q,"content_type":%q,"generation":%d,"logical_size":%d,"path":%q,%s"workbench_id":%q}`,
+					f.digest, f.contentType, f.generation, f.size, f.path, custom, f.id)
 				if got[i] != line {
 					t.Fatalf("%s: match %d is %s, want %s", asked, i, got[i], line)
 				}

@@ -74,6 +74,7 @@ type search struct {
 	w          *Workbench
 	t          *tenant
 	scope      scope
+	columns    columns
 	predicates []predicate
 	fields     []field
 	facets     []field
@@ -92,17 +93,17 @@ func parseSearch(req *op.WorkbenchSearchRequest) (*search, error) {
 	if s.scope, err = parseScope(req.ID, req.Section, req.Path); err != nil {
 		return nil, err
 	}
-	if s.predicates, err = parsePredicates(req.Predicates); err != nil {
+	if s.predicates, err = s.columns.parsePredicates(req.Predicates); err != nil {
 		return nil, err
 	}
-	if s.fields, err = fieldsOf("$.fields", req.Fields, int(op.LimitQueryMaxFields)); err != nil {
+	if s.fields, err = s.columns.fields("$.fields", req.Fields, int(op.LimitQueryMaxFields)); err != nil {
 		return nil, err
 	}
-	slices.Sort(s.fields)
-	if s.facets, err = fieldsOf("$.facets", req.Facets, int(op.LimitQueryMaxFacets)); err != nil {
+	slices.SortFunc(s.fields, func(a, b field) int { return strings.Compare(s.columns.id(a), s.columns.id(b)) })
+	if s.facets, err = s.columns.fields("$.facets", req.Facets, int(op.LimitQueryMaxFacets)); err != nil {
 		return nil, err
 	}
-	if s.order, err = parseSort(req.Sort); err != nil {
+	if s.order, err = s.columns.parseSort(req.Sort); err != nil {
 		return nil, err
 	}
 	if req.Limit != nil {
@@ -114,12 +115,12 @@ func parseSearch(req *op.WorkbenchSearchRequest) (*search, error) {
 	return s, nil
 }
 
-func parseSort(keys []op.WorkbenchSort) ([]sortKey, error) {
+func (cs *columns) parseSort(keys []op.WorkbenchSort) ([]sortKey, error) {
 	ids := make([]string, len(keys))
 	for i := range keys {
 		ids[i] = keys[i].Field
 	}
-	fs, err := fieldsOf("$.sort", ids, int(op.LimitQueryMaxSortKeys))
+	fs, err := cs.fields("$.sort", ids, int(op.LimitQueryMaxSortKeys))
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (s *search) show(v *kv.View, page []place) error {
 			if err != nil {
 				return err
 			}
-			m.Values = r.appendValues(nil, s.fields)
+			m.Values = s.columns.appendValues(nil, r, s.fields)
 		}
 		section, relative := jail.Split(p.path)
 		m.Section, m.RelativePath = child(section, relative, new(string), new(string))
@@ -164,15 +165,19 @@ func (t *tenant) row(v *kv.View, p place) (*row, error) {
 	return r, err
 }
 
-// appendValues writes an object of fields, which are sorted.
-func (r *row) appendValues(dst []byte, fs []field) []byte {
+// appendValues writes an object of fields, which are sorted; what is missing is
+// left out.
+func (cs columns) appendValues(dst []byte, r *row, fs []field) []byte {
 	dst = append(dst, '{')
-	for i, f := range fs {
-		if i > 0 {
+	for _, f := range fs {
+		v := cs.value(r, f)
+		if v == missing {
+			continue
+		}
+		if len(dst) > 1 {
 			dst = append(dst, ',')
 		}
-		dst = append(append(append(dst, '"'), queryFields[f].id...), `":`...)
-		dst = r.value(f).appendJSON(dst)
+		dst = appendScalar(append(append(append(dst, '"'), cs.id(f)...), `":`...), v)
 	}
 	return append(dst, '}')
 }

@@ -39,17 +39,17 @@ func compareHits(sort []sortKey, a, b *hit) int {
 }
 
 // setOrder fills in what the row has of the sort keys.
-func (h *hit) setOrder(r *row, order []sortKey) {
+func (h *hit) setOrder(cs columns, r *row, order []sortKey) {
 	h.place, h.order = place{r.id, r.path}, h.order[:0]
 	for _, k := range order {
-		h.order = append(h.order, r.value(k.field))
+		h.order = append(h.order, cs.value(r, k.field))
 	}
 }
 
 func (h *hit) size() int {
 	n := 128 + len(h.path)
 	for _, v := range h.order {
-		n += 32 + len(v.text)
+		n += 32 + len(v.Text)
 	}
 	return n
 }
@@ -171,7 +171,7 @@ func (s *search) run(ctx context.Context) (page []place, more bool, err error) {
 		err := s.read(ctx, func(v *kv.View) error {
 			r, err := s.t.row(v, *s.after)
 			if err == nil {
-				after.setOrder(r, s.order)
+				after.setOrder(s.columns, r, s.order)
 			}
 			return err
 		})
@@ -179,9 +179,9 @@ func (s *search) run(ctx context.Context) (page []place, more bool, err error) {
 			return nil, false, err
 		}
 	}
-	counts := newTallies(s.facets)
+	counts := newTallies(s.columns, s.facets)
 	first := window{order: s.order, least: s.limit + 1}
-	q := query{t: s.t, scope: s.scope, predicates: s.predicates, read: s.read, bare: !s.readsRecords(counting)}
+	q := query{t: s.t, scope: s.scope, columns: s.columns, predicates: s.predicates, read: s.read, bare: !s.readsRecords(counting)}
 	if natural && !counting {
 		q.after = s.after
 	}
@@ -200,7 +200,7 @@ func (s *search) run(ctx context.Context) (page []place, more bool, err error) {
 			}
 			return nil
 		}
-		if h.setOrder(r, s.order); after != nil && compareHits(s.order, h, after) <= 0 {
+		if h.setOrder(s.columns, r, s.order); after != nil && compareHits(s.order, h, after) <= 0 {
 			return nil
 		}
 		if first.add(h) {

@@ -91,6 +91,10 @@ const (
 	// LimitQueryMaxDistinct, in values: distinct values of a facet, and groups of an aggregate, that one query
 	// counts (ours).
 	LimitQueryMaxDistinct int64 = 65536
+	// LimitQueryMaxDistinctBytes, in bytes: memory for the distinct values that one query counts (ours).
+	LimitQueryMaxDistinctBytes int64 = 67108864
+	// LimitCatalogMaxCustomFields, in fields: custom fields that one catalog lists (ours).
+	LimitCatalogMaxCustomFields int64 = 4096
 	// LimitMaxFieldIDBytes, in bytes: length of a field id (workbench-interop 5.1).
 	LimitMaxFieldIDBytes int64 = 128
 	// LimitMaxIndexValues, in values: custom fields of one file (workbench-interop 5.1).
