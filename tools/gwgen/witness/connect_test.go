@@ -47,7 +47,7 @@ func TestRequestsSurviveProtobuf(t *testing.T) {
 	o := newOracle(t)
 	for _, tool := range mcp.Workbench {
 		d := tool.Op
-		gen := &documents{r: rand.New(rand.NewPCG(4, uint64(d.Index)))}
+		gen := &documents{r: rand.New(rand.NewPCG(4, uint64(d.Index))), defs: o.defs}
 		for range 300 {
 			req, doc := admitted(t, gen, o.requests[d], d.Decode)
 			msg := bindconnect.RequestToProto(d, req)
@@ -254,7 +254,7 @@ func FuzzConnectJSON(f *testing.F) {
 			f.Add(uint8(i), []byte(`{}`))
 			continue
 		}
-		gen := &documents{r: rand.New(rand.NewPCG(6, uint64(i)))}
+		gen := &documents{r: rand.New(rand.NewPCG(6, uint64(i))), defs: o.defs}
 		for range 3 {
 			req, _ := admitted(f, gen, o.requests[d], d.Decode)
 			text, err := protojsonOut.Marshal(bindconnect.RequestToProto(d, req))
